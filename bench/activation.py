@@ -1,15 +1,16 @@
 #!/usr/bin/env python
-"""Measures the time to the first token with a cache of the prefix and without, by a real small model under llama.cpp.
+"""Measures the time to the first token with and without a cache of the prefix, with a small model under llama.cpp.
 
     python bench/activation.py [--tokens 300 900 1800] [--rounds 3] [--engines llamacpp transformers]
 
-A server of its own (make install-dev has SmolLM2-135M and xllamacpp). For each size a prefix of pinned memories is
-computed, saved to a file, and asked about: `without`, the slot is empty; `with`, it is empty and the file is restored
-into it first, which counts; by turns, so that what else the machine does falls on both. The engine `transformers`
-(requirements-activation.txt; in single precision) compares the logits behind a restored DynamicCache with those of the
-whole prompt, and the time until they are there.
+It starts a separate server (`make install-dev` installs SmolLM2-135M and xllamacpp). For each size, a prefix of pinned
+memories is computed, saved to a file, and used by questions: `without` has an empty slot; `with` restores the file into
+the empty slot first, which is part of the time. Both alternate, so that other load affects both. The engine
+`transformers` (requirements-activation.txt; in single precision) compares the logits after a restored DynamicCache with
+those of the whole prompt, and the times until they are computed.
 
-Prints one JSON object: medians in milliseconds and their ratio, bytes, tokens that the server took from the cache.
+Prints one JSON object: medians in milliseconds and their ratio, bytes, and the tokens that the server took from the
+cache.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ PLACES = ("Lyon", "Paris", "Nantes", "Lille", "Brest", "Metz")
 
 @contextmanager
 def start_server(folder: Path) -> Iterator[LlamaSlots]:
-    """A server of the small model that saves slots in `folder`."""
+    """Runs a server of the small model that saves slots in `folder`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -63,7 +64,7 @@ def start_server(folder: Path) -> Iterator[LlamaSlots]:
 
 
 def write_messages(lines: int, question: str) -> list[dict[str, str]]:
-    """What /v1/answer sends, with so many pinned memories."""
+    """Returns the messages that /v1/answer sends with `lines` pinned memories."""
     facts = (
         f"- [p{place}] 2026-05-08, Ada: the lamp of order {1000 + place * 37} ships to {PLACES[place % len(PLACES)]}.\n"
         for place in range(1, lines + 1)
@@ -73,7 +74,7 @@ def write_messages(lines: int, question: str) -> list[dict[str, str]]:
 
 
 def find_prefix(count: Any, write: Any, tokens: int) -> tuple[int, str]:
-    """How many memories make a beginning of about so many tokens, and that beginning of the prompt."""
+    """Returns the number of memories that make a prefix of about `tokens` tokens, and that prefix of the prompt."""
     lines = 1
     while True:
         prompt = write(write_messages(lines, END)).rpartition(END)[0]
@@ -83,7 +84,7 @@ def find_prefix(count: Any, write: Any, tokens: int) -> tuple[int, str]:
 
 
 def time_first_token(slots: LlamaSlots, messages: list[dict[str, str]]) -> tuple[float, int]:
-    """Seconds until the first text of an answer comes, and the tokens that were not computed."""
+    """Returns the seconds until the first text of an answer, and the number of tokens that were not computed."""
     body = {
         "messages": messages,
         "max_tokens": 2,
@@ -110,7 +111,7 @@ def time_first_token(slots: LlamaSlots, messages: list[dict[str, str]]) -> tuple
 
 
 def measure(slots: LlamaSlots, folder: Path, *, tokens: int, rounds: int) -> dict[str, Any]:
-    """Figures of one size."""
+    """Measures one size of prefix."""
     lines, prompt = find_prefix(slots.count_tokens, slots.write_prompt, tokens)
     started = time.perf_counter()
     slots.read_prompt(prompt, slot=0, seconds=SECONDS)
@@ -147,7 +148,7 @@ def measure(slots: LlamaSlots, folder: Path, *, tokens: int, rounds: int) -> dic
 
 
 def compare_logits(model: Any, folder: Path, *, tokens: int, rounds: int) -> dict[str, Any]:
-    """How far logits behind a cache of transformers are from those of the whole prompt, and how soon they are there."""
+    """Compares the logits after a restored cache of transformers with those of the whole prompt, and their times."""
     import torch  # noqa: PLC0415 - an extra
 
     path = folder / f"bench-{tokens}.safetensors"
@@ -205,7 +206,7 @@ def main() -> None:
             assert package.origin is not None
             [gguf] = Path(package.origin).parent.glob("*.gguf")
             model = CausalModel(str(gguf))
-            # The weights are read before anything is timed.
+            # This loads the weights before anything is timed.
             model.save("Hello", folder / "first.safetensors")
             found["transformers"] = [
                 compare_logits(model, folder, tokens=tokens, rounds=options.rounds) for tokens in options.tokens

@@ -1,17 +1,18 @@
 #!/usr/bin/env python
-"""Measures how much of what people answered is in the answers of `POST /v1/answer`, and when they abstain.
+"""Measures how much of people's answers is in those of `POST /v1/answer`, and how often these abstain.
 
     .venv/bin/python bench/answers.py --histories --more
     .venv/bin/python bench/answers.py sets/one sets/two
 
-`--histories` asks the questions of `answer_histories/`: how many of the answers contain all that was asked (%), as the
-first hit does; how many questions are refused; unrelated lines of an answer; and how many questions about what was
-never said are answered, by half and by type of question. `--more` asks those of `questions_dev.jsonl`.
+`--histories` asks the questions of `answer_histories/`. Printed are, by half and type of question, how many answers and
+how many first hits contain everything that was asked (%), how many questions are refused, the unrelated lines of an
+answer, and how many questions about things that were never said are answered. `--more` asks those of
+`questions_dev.jsonl`.
 
 Each set has the form of `manage.py evaluate`; the questions of `queries.jsonl` have an `answer`. Printed are, by type
 of question, the mean share (%) of the gold answer's content words (lower case, stemmed, without stop words) in the text
-of the first hit and in an answer of at most 60 tokens, without its numbers; and how often (%) own questions (but the
-type adversarial, which has no answer) and as many of the other groups are answered by nothing.
+of the first hit, and in an answer of at most 60 tokens without its numbers; and how often (%) own questions (except the
+type adversarial, which has no answer), and as many questions of other groups, get no answer.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ def main() -> None:
 
 
 def content_words(text: str) -> set[str]:
-    """The stems of the words of `text` that are no stop words."""
+    """Returns the stems of the words of `text` without stop words."""
     return {_stemmer.stemWord(word) for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in STOP_WORDS}
 
 
 def measure_share(gold: str, answer: str) -> float:
-    """The share (0..1) of the content words of `gold` that `answer` has; 1 where there are none."""
+    """Returns the share (0..1) of the content words of `gold` that `answer` has; 1 if there are none."""
     wanted = content_words(gold)
     return len(wanted & content_words(answer)) / len(wanted) if wanted else 1.0
 
@@ -86,7 +87,7 @@ def _take_vectors_away() -> None:
 
 
 def _ask(history: dict) -> Iterator[answer_histories.Score]:
-    """The questions of a history, each asked as `POST /v1/answer` asks it where it names no budget."""
+    """Asks the questions of a history, as `POST /v1/answer` does without a budget, and yields their scores."""
     from memory.api.serializers.answer import QUOTED_TOKENS  # noqa: PLC0415
     from memory.services.answers.answer import answer  # noqa: PLC0415
     from memory.services.answers.sources import AnswerTerms  # noqa: PLC0415

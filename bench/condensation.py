@@ -1,14 +1,14 @@
 #!/usr/bin/env python
-"""Measures the extractive cards: what of a session they keep for their tokens, and how near they are to summaries.
+"""Measures extractive cards: how much of a session they keep for their tokens, and how similar they are to summaries.
 
     .venv/bin/python bench/condensation.py --sessions sessions.jsonl --dialogues dev.jsonl
 
-`--sessions`: JSON lines as of LoCoMo, with `group`, `turns` ("Speaker: text"), `time`, and `observation`: for each
-speaker [fact, "D<session>:<turn>"] with the turns that the fact comes from, counted from 1. Kept is the share of these
-turns that the card quotes. `--dialogues`: as of DialogSum, with `dialogue` (a turn a line) and `summary`; the figures
-are ROUGE-1, -2 and -L (F1, stemmed). Every text may take `--share` of the tokens of all turns; it is counted as an
-agent is handed it, heading, labels and dates included, and so are the turns that the baselines take whole. `json` is
-what the stored card costs, `rolled` a card that takes in `--batch` turns at a time.
+`--sessions`: JSON lines as in LoCoMo, with `group`, `turns` ("Speaker: text"), `time`, and `observation`: for each
+speaker [fact, "D<session>:<turn>"] with the source turns of the fact, counted from 1. The score is the share of these
+turns that the card quotes. `--dialogues`: as in DialogSum, with `dialogue` (a turn a line) and `summary`; the figures
+are ROUGE-1, -2 and -L (F1, stemmed). Each text may take `--share` of the tokens of all turns, counted as an agent gets
+it, with heading, labels and dates; the whole turns of the baselines are counted alike. `json` is the cost of the stored
+card, and `rolled` a card that takes in `--batch` turns at a time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEPT = ("kept", "precision", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A session: its `lines` as an agent is told them, its turns, those worth keeping (by place), and a summary."""
+    """Holds a session: its `lines` as an agent gets them, its turns, the places of those worth keeping, a summary."""
 
     group: str
     lines: list[str]
@@ -56,7 +56,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an agent is handed for a case: which turns it tells of, the text and its tokens, and those of its JSON."""
+    """Holds what an agent gets for a case: the covered turns, the text, its tokens, and those of its JSON."""
 
     turns: frozenset[int]
     text: str
@@ -65,7 +65,7 @@ class Told:
 
 
 def sessions(path: Path) -> list[Case]:
-    """The sessions of a file that have observations."""
+    """Reads the sessions of a file that have observations."""
     cases = []
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -80,7 +80,7 @@ def sessions(path: Path) -> list[Case]:
 
 
 def dialogues(path: Path) -> list[Case]:
-    """The dialogues of a file, with their summaries."""
+    """Reads the dialogues of a file, with their summaries."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     lines = [[turn for turn in row["dialogue"].split("\n") if turn.strip()] for row in rows]
     return [
@@ -97,7 +97,7 @@ def _case(group: str, lines: Sequence[str], wanted: frozenset[int], summary: str
 
 
 def whole_turns(case: Case, order: Sequence[int], budget: int) -> Told:
-    """As many whole turns, in that order of preference, as fit under the heading."""
+    """Makes a text of as many whole turns, in that order of preference, as fit under the heading."""
     spent, taken = count_tokens(HEADING), set()
     for place in order:
         cost = count_tokens(case.lines[place])
@@ -108,7 +108,7 @@ def whole_turns(case: Case, order: Sequence[int], budget: int) -> Told:
 
 
 def card(case: Case, budget: int | None, *, batch: int = 0) -> Told:
-    """The card of the case, with the default budget if there is none; with `batch`, rolled on so many turns at once."""
+    """Makes the card of the case (budget None: the default); with `batch`, it takes in that many turns at a time."""
     built: dict[str, Any] | None = None
     size = batch or len(case.turns)
     for start in range(0, len(case.turns), size):
@@ -131,7 +131,7 @@ def baselines(case: Case, budget: int) -> Iterator[tuple[str, Told]]:
 
 
 def score_kept(case: Case, told: Told) -> list[float]:
-    """Share of the wanted turns that are told, of the told ones that are wanted, and tokens as a share of all."""
+    """Returns recall and precision of the turns worth keeping, and the tokens as a share of all."""
     hits = len(case.wanted & told.turns)
     return [hits / len(case.wanted), hits / max(1, len(told.turns)), told.tokens / case.tokens]
 
@@ -142,7 +142,7 @@ def rouge(case: Case, told: Told, scorer: RougeScorer) -> list[float]:
 
 
 def measure(cases: Sequence[Case], share: float, batch: int, score: Callable[[Case, Told], list[float]]) -> dict:
-    """The mean scores of the baselines and of the card, by name."""
+    """Returns the mean scores of the baselines and of the card, by name."""
     found: dict[str, list[list[float]]] = {}
     for case in cases:
         budget = int(case.tokens * share)
@@ -171,7 +171,7 @@ def report_sessions(cases: Sequence[Case], share: float, batch: int, scorer: Rou
 
 
 def _lead(rows: dict[str, list[float]]) -> float:
-    """What the card keeps, divided by what the best baseline does."""
+    """Returns the card's score divided by that of the best baseline."""
     return rows["card"][0] / max(values[0] for name, values in rows.items() if name.endswith("turns"))
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Counts how many contradictions settling finds, and what it flags besides.
+"""Counts the contradictions that settling finds, and its other flags.
 
     .venv/bin/python bench/contradictions.py sets/one
 
-The set has the form of `manage.py evaluate`; its questions of one type (`--type`, contradiction_resolution) each have
-evidence that contradicts itself. Every group is written into a scratch namespace and settled. A contradiction is found
-when two documents of its evidence are flagged as contradicting one another, or its only document as contradicting any.
-Printed are, by group and in all: contradictions found, contradictions, and flags.
+The set has the form of `manage.py evaluate`; each question of one type (`--type`, contradiction_resolution) has
+evidence that contradicts itself. Each group is written into a scratch namespace and settled. A contradiction is found
+if two documents of its evidence are flagged as contradicting each other, or its only document as contradicting another
+one. Printed are, by group and in total, the contradictions found, all contradictions, and flags.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _measure(folder: Path, *, kind: str, show: bool) -> None:
 
 
 def _contradictions(folder: Path, kind: str) -> dict[str, list[frozenset[str]]]:
-    """The evidence of each contradiction, by group."""
+    """Reads the evidence of each contradiction, by group."""
     evidence: dict[str, set[str]] = defaultdict(set)
     for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
         question, document, grade = line.split("\t")[:3]
@@ -73,7 +73,7 @@ def _contradictions(folder: Path, kind: str) -> dict[str, list[frozenset[str]]]:
 
 
 def _flags(scope, *, show: bool) -> list[Flag]:
-    """The pairs of documents that wait for a person because one contradicts the other."""
+    """Returns the pairs of documents that wait for a person because one contradicts the other."""
     from memory.enums import LinkKind  # noqa: PLC0415
     from memory.models import MemoryLink  # noqa: PLC0415
 
@@ -88,7 +88,7 @@ def _flags(scope, *, show: bool) -> list[Flag]:
 
 
 def is_found(evidence: Collection[str], flags: Collection[Flag]) -> bool:
-    """Whether a flag joins two documents of the evidence, or has its only one."""
+    """Tells whether a flag joins two documents of the evidence, or has its only one."""
     return any(len(flag & frozenset(evidence)) >= min(2, len(evidence)) for flag in flags)
 
 

@@ -1,9 +1,9 @@
-"""What a round trip of a cube takes: seconds and bytes of a dump and of a load, and whether search answers the same.
+"""Measures a round trip of a cube: seconds and bytes of dump and load, and whether search returns the same.
 
     .venv/bin/python bench/cube_files.py --memories 100000
 
-On the database of DATABASE_URL, which should be one to throw away: two namespaces stay in it. Both are searched by
-comparing every vector, and then by HNSW indexes (of large namespaces only).
+It uses the database of DATABASE_URL, which should be a disposable one, and leaves two namespaces in it. Both are
+searched by comparing every vector, and then by HNSW indexes (only if the namespaces are large).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ QUESTIONS = 200
 
 
 def fill(scope: Scope, memories: int, seed: int) -> None:
-    """Turns of sessions, each of its own words and numbers."""
+    """Fills the namespace with turns of sessions, with different words and numbers in each."""
     dice = random.Random(seed)
     for first in range(0, memories, 500):
         batch = [
@@ -68,7 +68,7 @@ def fill(scope: Scope, memories: int, seed: int) -> None:
 
 
 def _make_filler(dice: random.Random) -> str:
-    """Words that make memories differ: of equally far ones the search may take these or those."""
+    """Returns words that make memories differ, because the search may return any of equally distant ones."""
     return " ".join(
         "".join(dice.choice("bdfgklmnprstvz") + dice.choice("aeiou") for _ in range(3))
         for _ in range(dice.randrange(3, 30))
@@ -76,8 +76,9 @@ def _make_filler(dice: random.Random) -> str:
 
 
 def compare(one: Scope, other: Scope, seed: int, *, by: str) -> None:
-    """Prints of how many questions the two namespaces answer the same texts in the same order with the same scores; and
-    how much of the answers they share, 0 to 1.
+    """Prints how many questions both namespaces answer alike, and the share (0..1) of answers that they have in common.
+
+    Answers are alike if they have the same texts in the same order with the same scores.
     """
     caches.forget_all()
     dice = random.Random(seed)
@@ -92,7 +93,7 @@ def compare(one: Scope, other: Scope, seed: int, *, by: str) -> None:
 
 
 def ask(scope: Scope, question: str) -> list[tuple[str, float]]:
-    """Texts and scores of the ten best."""
+    """Returns the texts and scores of the ten best memories."""
     found = search(scope, Ask(text=question, top_k=10, now=START + timedelta(days=400), dry_run=True))
     return [(hit.text, round(hit.score, 5)) for hit in found.hits]
 

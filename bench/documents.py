@@ -1,10 +1,10 @@
 #!/usr/bin/env python
-"""Measures what reading files takes: seconds, CPU seconds and memory of the process that reads, and what bombs cost.
+"""Measures the cost of reading files: seconds, CPU seconds and memory of the reading process, also for zip bombs.
 
     python bench/documents.py
 
-Needs requirements-documents.txt and, to make the files, requirements-dev.txt. Each file is read three times; the times
-are the middle ones, the memory the most. Prints one line of JSON for each file. Linux only: memory and time of the
+It needs requirements-documents.txt and, to make the files, requirements-dev.txt. Each file is read three times; times
+are medians, memory is the maximum. Prints one line of JSON for each file. Linux only, because memory and time of the
 process are read from /proc while it runs.
 """
 
@@ -31,7 +31,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Watched:
-    """Looks at a process every few milliseconds as long as it is there."""
+    """Samples a process every few milliseconds while it runs."""
 
     def __init__(self) -> None:
         self.peak = 0
@@ -54,7 +54,7 @@ class Watched:
 
 
 def measure(name: str, content: bytes, folder: Path) -> dict[str, object]:
-    """What reading the file takes, and how it ends."""
+    """Reads a file, and returns the cost and the outcome."""
     path = folder / "sent"
     path.write_bytes(content)
     seconds, cpu, peak, ended = [], [], 0, ""

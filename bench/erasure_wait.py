@@ -1,9 +1,9 @@
 #!/usr/bin/env python
-"""Measure how long erasures wait to be begun while the workers have short and long work.
+"""Measures how long erasures wait to be begun while the workers have short and long work.
 
     python bench/erasure_wait.py --erasures 20
 
-Starts a MemOS of its own, queues an import of many turns (long work) and stores turns of many sessions (summaries and
+Starts a separate MemOS, queues an import of many turns (long work) and stores turns of many sessions (summaries and
 settling: short work), then erases a session every second. Prints one JSON object: seconds from the request of an
 erasure until its job began and until it was finished, and the most jobs that waited meanwhile.
 """
@@ -30,7 +30,7 @@ LONG_TURNS, SHORT_SESSIONS, TURNS_OF_SESSION = 20_000, 40, 40
 
 
 def call(server: WholeServer, path: str, body: Any = None) -> Any:
-    """Send a request and return the parsed answer. Raises OSError."""
+    """Sends a request and returns the parsed answer. Raises OSError."""
     request = urllib.request.Request(
         server.url + path,
         data=None if body is None else json.dumps(body).encode(),
@@ -53,7 +53,7 @@ def load(server: WholeServer) -> None:
 
 
 def erase(server: WholeServer, number: int) -> tuple[float, float, int]:
-    """Erase a session; return the seconds until it began and ended, and how many jobs waited when it was requested."""
+    """Erases a session; returns the seconds until it began and ended, and the number of jobs that waited before."""
     session = f"e{number}"
     turn = {"namespace": "erased", "session_id": session, "role": "user", "text": f"Passport {number:09d} is mine."}
     call(server, "/v1/ingest", turn)

@@ -1,4 +1,4 @@
-"""What must hold when a server has been harmed and left alone again: nothing lost, nothing twice, nothing stuck."""
+"""Checks a server that has recovered from faults: nothing is lost, nothing is doubled, and nothing is stuck."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FROM memory_memory m JOIN memory_namespace n ON n.id = m.namespace_id
 JOIN memory_session s ON s.namespace_id = m.namespace_id AND s.name = m.session
 WHERE m.turn > 0 GROUP BY 1, 2, 5 HAVING count(*) <> max(m.turn) OR max(m.turn) <> s.message_count
 """
-# Jobs of the clock run for ever; those of the queue must have ended.
+# Scheduled jobs recur for ever; the other jobs of the queue must have ended.
 _OPEN = """
 SELECT 'job ' || kind || ' ' || state || ' after ' || attempts || ' attempts ' || error_type
 FROM memory_job WHERE (schedule = '' AND state IN ('queued', 'running')) OR state = 'failed'
@@ -37,7 +37,7 @@ UNION ALL SELECT 'erasure ' || status || ' ' || waiting_for || error FROM memory
 UNION ALL SELECT 'memory without vector' FROM memory_memory WHERE state = 'active' AND NOT embedded
 UNION ALL SELECT 'summary asked for and not made: ' || name FROM memory_session WHERE summary_requested_at IS NOT NULL
 """
-# What the schedule compares with what was said before; a backlog, of which every minute takes a part.
+# The turns that are still to be compared with earlier ones: a backlog, of which each minute's run takes a part.
 _UNSETTLED = "SELECT coalesce(sum(message_count - settled_turn), 0) FROM memory_session WHERE skipped_turn IS NULL"
 _DOCUMENTS = """
 SELECT d.document_id, d.version, count(*), count(DISTINCT c.index), max(m.metadata ->> 'doc'),
@@ -48,7 +48,7 @@ JOIN memory_memory m ON m.id = c.memory_id GROUP BY 1, 2
 
 
 def check(server: WholeServer, book: Book, *, seconds: float) -> list[str]:
-    """Waits up to `seconds` for the background work to end; every sentence is something that does not hold."""
+    """Waits up to `seconds` for the background work to end; returns a sentence for each check that fails."""
     problems = [f"still open: {count} × {what}" for what, count in _wait_for_end(server, seconds).items()]
     with _connect(server) as connection:
         problems += _writes(connection, book)
@@ -63,7 +63,7 @@ def check(server: WholeServer, book: Book, *, seconds: float) -> list[str]:
 
 
 def _connect(server: WholeServer) -> psycopg.Connection:
-    """Raises psycopg.OperationalError when the database has not come back within a minute."""
+    """Connects to the database. Raises psycopg.OperationalError if it has not come back within a minute."""
     deadline = time.monotonic() + 60
     while True:
         try:
@@ -75,7 +75,7 @@ def _connect(server: WholeServer) -> psycopg.Connection:
 
 
 def _wait_for_end(server: WholeServer, seconds: float) -> dict[str, int]:
-    """What has not ended after `seconds`, counted."""
+    """Counts by kind the work that has not ended after `seconds`."""
     deadline = time.monotonic() + seconds
     calm = 0
     left: dict[str, int] = {}
@@ -84,7 +84,7 @@ def _wait_for_end(server: WholeServer, seconds: float) -> dict[str, int]:
             left = {}
             for (what,) in connection.execute(_OPEN):
                 left[what] = left.get(what, 0) + 1
-            # The messages of schedules come and go; three looks in a row without any are an end.
+            # Messages of schedules come and go; the work has ended after three checks in a row without any.
             calm = 0 if left else calm + 1
             time.sleep(1)
     return left
@@ -122,7 +122,7 @@ def _documents(connection: psycopg.Connection, book: Book) -> Iterator[str]:
             yield f"document {document_id} is lost"
             continue
         stored, chunks, indexes, stored_mark, marks = rows[document_id]
-        # The last version may have been written and its answer lost.
+        # The last version may have been written although its answer was lost.
         if stored < version or (stored == version and stored_mark != mark):
             yield f"document {document_id} is of version {stored}, version {version} was acknowledged"
         if marks != 1 or chunks != indexes:
@@ -145,7 +145,7 @@ def _erasures(connection: psycopg.Connection, book: Book) -> Iterator[str]:
 
 
 def _searches(server: WholeServer, book: Book, *, without: set[str]) -> Iterator[str]:
-    """Some acknowledged memories, asked for by the word that only they have; not those that later ones replaced."""
+    """Searches for some acknowledged memories by their unique words, except replaced ones; yields failures."""
     caller = Caller(server.port, server.key, Book())
     there = sorted(set(book.marks) - without)
     chosen = random.Random(7).sample(there, min(SEARCHED, len(there)))
@@ -165,7 +165,7 @@ def _searches(server: WholeServer, book: Book, *, without: set[str]) -> Iterator
 
 
 def _commands(server: WholeServer) -> Iterator[str]:
-    """What doctor and verify_audit object to."""
+    """Yields the complaints of the commands doctor and verify_audit."""
     doctor = server.manage("doctor")
     for line in doctor.stdout.splitlines():
         if line.startswith(("FAIL", "WARN")) or "Traceback" in line:

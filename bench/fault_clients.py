@@ -1,4 +1,4 @@
-"""Clients of a server that is being harmed: they repeat each write under its key until it is acknowledged."""
+"""Clients of a server under fault injection, which repeat each write under its key until it is acknowledged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 REQUEST_SECONDS = 75.0
 PAUSE_SECONDS = 0.15
-# What a client must expect of a server of which parts are away.
+# The errors that a client must expect while parts of the server are unavailable.
 CLEAN = {408, 429, 503}
 
 HALLS = "amber basalt cobalt damson ember fennel garnet hazel indigo jasper".split()
@@ -25,7 +25,7 @@ GOODS = "lamps ropes kettles ledgers bolts sails drums bricks jars wheels".split
 
 @dataclass
 class Book:
-    """What was sent and what was acknowledged. `marks`: a word of the text that no other memory has."""
+    """Records what was sent and what was acknowledged. A mark is a word of a text that no other memory has."""
 
     marks: dict[str, tuple[str, str]] = field(default_factory=dict)
     # (namespace, memory id) by mark; sent and not acknowledged are those of `sent` that are not here.
@@ -44,7 +44,7 @@ class Book:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def acknowledge(self) -> None:
-        """Counts a write, now."""
+        """Counts an acknowledged write, with its time."""
         with self.lock:
             now = time.monotonic()
             if self.last_write and now - self.last_write > 1:
@@ -54,7 +54,7 @@ class Book:
 
 
 class Caller:
-    """One keep-alive connection; every answer is counted by kind."""
+    """Holds a keep-alive connection, and counts answers by kind."""
 
     def __init__(self, port: int, key: str, book: Book) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=REQUEST_SECONDS)
@@ -62,7 +62,7 @@ class Caller:
         self._book = book
 
     def ask(self, method: str, path: str, body: Any = None, key: str = "") -> tuple[int, Any]:
-        """Status and answer; 0 when the connection was cut or refused."""
+        """Returns status and answer; the status is 0 if the connection was cut or refused."""
         headers = {**self._headers, **({"Idempotency-Key": key} if key else {})}
         try:
             self._connection.request(method, path, None if body is None else json.dumps(body), headers)
@@ -98,7 +98,7 @@ def _route(path: str) -> str:
 
 
 class Writer(threading.Thread):
-    """Writes until told to stop: turns, batches, documents, feedback, and now and then the erasure of a session."""
+    """Writes turns, batches, documents and feedback until it is stopped, and sometimes erases a session."""
 
     def __init__(self, number: int, caller: Caller, book: Book, seed: int) -> None:
         super().__init__(daemon=True)
@@ -134,14 +134,14 @@ class Writer(threading.Thread):
             while not self._stop_asked.is_set():
                 [act] = self._chance.choices([act for act, _ in acts], weights=[weight for _, weight in acts])
                 act()
-                # The server is to be harmed, not the machine to be filled.
+                # The pause keeps the load low: the faults are tested, not the capacity.
                 self._stop_asked.wait(self._chance.uniform(0.0, 0.2))
         except Exception as error:  # shown in the report: a thread that ends unseen would look like a server that is up
             self.failure = f"{type(error).__name__}: {error}"
             raise
 
     def _send_until_acknowledged(self, method: str, path: str, body: Any, key: str = "") -> Any:
-        """The answer, after as many repeats as it takes; None when told to give up, or when it is refused for good."""
+        """Repeats a request until it is answered, and returns the answer; None after `give_up` or a final refusal."""
         while not self._give_up.is_set():
             status, answer = self._caller.ask(method, path, body, key)
             if status == 200 and answer is not None:
@@ -208,7 +208,7 @@ class Writer(threading.Thread):
             self._send_until_acknowledged("POST", f"/v1/memories/{memory_id}/feedback", body)
 
     def _erasure(self) -> None:
-        """A few turns in a session of their own, and its erasure."""
+        """Writes a few turns into a new session, and erases it."""
         session = f"gone-{self._chance.getrandbits(32):08x}"
         pairs = [self._item(session) for _ in range(4)]
         for mark, _ in pairs:
@@ -231,7 +231,7 @@ class Writer(threading.Thread):
 
 
 class Reader(threading.Thread):
-    """Asks questions and lists until told to stop; its answers are only counted."""
+    """Asks questions and reads lists until it is stopped; its answers are only counted."""
 
     def __init__(self, caller: Caller, writers: int, seed: int) -> None:
         super().__init__(daemon=True)

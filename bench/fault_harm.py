@@ -1,7 +1,7 @@
-"""Ways to harm a running server: kills, a full or slow disk, a jumping clock, no connections, stopped processes.
+"""Injects faults into a running server: kills, a full or slow disk, a jumping clock, no connections, stopped processes.
 
-As root on Linux only. The data folder lies on a file system of its own, in a file of fixed size that is mounted through
-a loop device, so that "full" harms nobody else.
+It works only as root on Linux. The data folder is on a separate file system, in a file of fixed size that is mounted
+through a loop device, so that a full disk affects nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import redis
 
 from bench.whole_server import WholeServer
 
-# Role and how often it is drawn.
+# The roles of processes to kill, with their relative frequency.
 VICTIMS = {
     "web worker": 4,
     "web master": 3,
@@ -38,7 +38,7 @@ VICTIMS = {
 
 @contextlib.contextmanager
 def small_disk(folder: Path, mebibytes: int) -> Iterator[Path]:
-    """An ext4 file system of its own, mounted below `folder`. Raises CalledProcessError when mounts are refused."""
+    """Mounts a separate ext4 file system below `folder`. Raises CalledProcessError if mounts are refused."""
     image, place = folder / "disk.img", folder / "disk"
     with image.open("wb") as file:
         file.truncate(mebibytes * 1024 * 1024)
@@ -52,7 +52,7 @@ def small_disk(folder: Path, mebibytes: int) -> Iterator[Path]:
 
 
 class Harm:
-    """What can be done to one server. Every method returns when the harm is over, but not yet the recovery."""
+    """Injects faults into one server. Each method returns when the fault is over, but not yet the recovery."""
 
     def __init__(self, server: WholeServer, disk: Path, chance: random.Random) -> None:
         self._server = server
@@ -62,11 +62,11 @@ class Harm:
         self._set_clock(0)
 
     def clock_settings(self) -> dict[str, str]:
-        """Environment that has MemOS' own processes read their time by way of this class."""
+        """Returns the environment by which MemOS's processes read their time from this class."""
         return {"DJANGO_SETTINGS_MODULE": "bench.harmed_settings", "FAULTS_CLOCK": str(self._clock_file)}
 
     def kill(self) -> str:
-        """SIGKILL of one process; returns its role."""
+        """Kills one process by SIGKILL; returns its role."""
         while True:
             [role] = self._chance.choices(list(VICTIMS), weights=list(VICTIMS.values()))
             found = self._server.by_role().get(role)
@@ -77,7 +77,7 @@ class Harm:
             time.sleep(0.1)
 
     def full_disk(self, seconds: float = 15) -> None:
-        """Takes all room of the data folder's file system, and gives it back."""
+        """Fills the file system of the data folder, and frees it again."""
         ballast = self._disk / "ballast"
         try:
             deadline = time.monotonic() + seconds
@@ -88,14 +88,14 @@ class Harm:
                         os.posix_fallocate(file.fileno(), size, step)
                         size += step
                     except OSError:
-                        # What others give back is taken as well.
+                        # Space that others free in the meantime is filled as well.
                         step = max(4096, step // 2)
                         time.sleep(0.02)
         finally:
             ballast.unlink(missing_ok=True)
 
     def slow_disk(self, seconds: float = 20) -> None:
-        """PostgreSQL stands still for up to a second, again and again, as it does when its disk is busy."""
+        """Stops PostgreSQL for up to a second again and again, as if its disk were busy."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             roles = self._server.by_role()
@@ -105,23 +105,23 @@ class Harm:
             time.sleep(self._chance.uniform(0.05, 0.3))
 
     def clock_jump(self, hours: float, seconds: float = 20) -> None:
-        """The clock of MemOS' processes (not PostgreSQL's) is wrong for a while, and then right again."""
+        """Sets the clock of MemOS's processes (not PostgreSQL's) wrong for a while."""
         self._set_clock(hours * 3600)
         time.sleep(seconds)
         self._set_clock(0)
 
     def flush_valkey(self) -> None:
-        """FLUSHALL: every window, rate and cache is gone."""
+        """Deletes all windows, rates and caches by FLUSHALL."""
         with contextlib.suppress(redis.RedisError):
             redis.Redis.from_url(self._url("REDIS_URL")).flushall()
 
     def restart_postgres(self) -> None:
-        """A fast shutdown, which ends every transaction that is open; the supervisor starts it again."""
+        """Shuts PostgreSQL down in fast mode, which ends open transactions; the supervisor starts it again."""
         for process in self._server.by_role().get("postmaster", []):
             process.send_signal(signal.SIGINT)
 
     def no_connections(self, seconds: float = 10) -> None:
-        """Takes every connection that PostgreSQL still has to give, those kept for superusers too."""
+        """Takes all free connections of PostgreSQL, including those reserved for superusers."""
         held: list[psycopg.Connection] = []
         deadline = time.monotonic() + seconds
         killed = False
@@ -131,7 +131,7 @@ class Harm:
                     held.append(psycopg.connect(self._url("DATABASE_URL"), connect_timeout=2))
                 except psycopg.OperationalError:
                     if not killed:
-                        # Its successor starts without any.
+                        # The replacement of the killed process gets no connection.
                         for process in self._server.by_role().get("web worker", [])[:1]:
                             process.kill()
                         killed = True
@@ -141,13 +141,13 @@ class Harm:
                 connection.close()
 
     def pause_worker(self, seconds: float = 60) -> None:
-        """All of the background worker stands still."""
+        """Stops all processes of the background worker for a while."""
         roles = self._server.by_role()
         with _pause([process for role, found in roles.items() if role.startswith("worker") for process in found]):
             time.sleep(seconds)
 
     def pause_valkey(self, seconds: float = 8) -> None:
-        """Valkey accepts connections and says nothing."""
+        """Stops Valkey for a while, which then accepts connections but does not answer."""
         with _pause(self._server.by_role().get("valkey", [])):
             time.sleep(seconds)
 

@@ -1,16 +1,17 @@
 #!/usr/bin/env python
-"""Harms a whole server of its own while clients write to it, and says what was lost.
+"""Injects faults into a separate server while clients write to it, and reports what was lost.
 
     python bench/faults.py --kills 200 --seed 1
 
-Three writers ingest turns, batches and documents, give feedback and erase sessions, each write under an Idempotency-Key
-and repeated until it is acknowledged; a reader asks questions. Meanwhile processes are killed (SIGKILL) at random, as
-many as --kills; in between come a full disk, a slow disk, a clock that jumps, a flushed and a silent Valkey, a restart
-of PostgreSQL in the midst of transactions, no connections left, and a worker that stands still for a minute. What the
-supervisor does not bring back by itself, an init system would: a supervisor that has ended is started again after a
-second. At the end every acknowledged write must be there once and be found, nothing twice, every job ended, the audit
-chain whole, and no answer of the time may have been other than a result, 408, 429 or 503. Exits with 1 when one of that
-fails. As root on Linux: the data folder is put on a file system of its own (a loop device).
+Three writers ingest turns, batches and documents, give feedback and erase sessions. Each write has an Idempotency-Key,
+and is repeated until it is acknowledged; a reader asks questions. Meanwhile, --kills random processes are killed by
+SIGKILL. Other faults come in between: a full disk, a slow disk, a jumping clock, a flushed and a silent Valkey, a
+restart of PostgreSQL amid transactions, a lack of connections, and a worker that is stopped for a minute. A supervisor
+that has ended is restarted after a second, as an init system would do.
+
+At the end, each acknowledged write must exist once and be found, nothing may be doubled, all jobs must have ended, the
+audit chain must be intact, and all answers must have been results, 408, 429 or 503. The exit status is 1 if a check
+fails. It needs root on Linux, because the data folder is put on a separate file system (a loop device).
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ from bench.fault_harm import Harm, small_disk
 from bench.whole_server import WholeServer
 
 WRITERS = 3
-# After a kill: until somebody's write has been acknowledged.
+# The limit on the seconds from a kill until a write is acknowledged.
 RECOVERY_SECONDS = 90.0
 SETTLE_SECONDS = 420.0
 DISK_MIB = 3000
 
 SETTINGS = {
-    # A job whose worker was killed must be taken up while somebody still watches.
+    # A job whose worker was killed must be taken up again before the run ends.
     "MEMOS_JOB_TIMEOUT_SECONDS": "20",
 }
 
 
 class InitSystem(threading.Thread):
-    """Starts the supervisor again when it has ended."""
+    """Restarts the supervisor when it has ended, as an init system would."""
 
     def __init__(self, server: WholeServer) -> None:
         super().__init__(daemon=True)
@@ -67,7 +68,7 @@ class InitSystem(threading.Thread):
 
 
 class Recovery:
-    """How long it took after each harm until a write was acknowledged."""
+    """Measures the seconds from the end of each fault until a write is acknowledged."""
 
     def __init__(self, book: Book) -> None:
         self.seconds: dict[str, list[float]] = {}
@@ -75,7 +76,7 @@ class Recovery:
         self._book = book
 
     def wait(self, what: str) -> None:
-        """Until a write is acknowledged that began after the harm: each writer may have had one under way."""
+        """Waits for a write that began after the fault, because each writer may have had one under way."""
         began, before = time.monotonic(), self._book.written
         while self._book.written <= before + WRITERS:
             if time.monotonic() - began > RECOVERY_SECONDS:
@@ -86,7 +87,7 @@ class Recovery:
 
 
 def harm_all(harm: Harm, recovery: Recovery, options: argparse.Namespace, chance: random.Random) -> Counter[str]:
-    """The sequence of harms; counts them by kind."""
+    """Injects the sequence of faults, and counts them by kind."""
     others: dict[str, Callable[[], None]] = {
         "disk full": harm.full_disk,
         "disk slow": harm.slow_disk,
@@ -122,7 +123,7 @@ def harm_all(harm: Harm, recovery: Recovery, options: argparse.Namespace, chance
 
 
 def run(server: WholeServer, harm: Harm, options: argparse.Namespace) -> int:
-    """Starts, harms, checks and reports; the exit status."""
+    """Starts the server, injects faults, checks it and reports; returns the exit status."""
     chance = random.Random(options.seed)
     book = Book()
     server.start()
@@ -157,7 +158,7 @@ def run(server: WholeServer, harm: Harm, options: argparse.Namespace) -> int:
 
 
 def report(done: Counter[str], recovery: Recovery, book: Book, lasted: float, starts: int) -> None:
-    """The table."""
+    """Prints the table of results."""
     print(f"\n{sum(done.values())} harms in {lasted / 60:.1f} minutes; the supervisor was started again {starts} times")
     print(f"{'harm':26} count   next acknowledged write after (s): median   longest")
     for what, count in sorted(done.items()):
@@ -183,7 +184,7 @@ def main() -> int:
     if os.geteuid() != 0:
         raise SystemExit("run it as root: the data folder is put on a file system of its own")
     scratch = Path(tempfile.mkdtemp(prefix="memos-faults-"))
-    # PostgreSQL's own user passes through.
+    # PostgreSQL's user must be able to traverse the folder.
     scratch.chmod(0o755)
     print(f"logs below {scratch}", flush=True)
     with small_disk(scratch, DISK_MIB) as disk:

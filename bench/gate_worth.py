@@ -1,15 +1,15 @@
 #!/usr/bin/env python
-"""Measures whether the gate knows which turns are worth long-term memory, and learns what its parts could be worth.
+"""Measures how well the gate tells which turns are worth long-term memory, and learns weights for its parts.
 
     .venv/bin/python bench/gate_worth.py turns.jsonl [--label share_memory] [--sets sets/one sets/two]
 
 A line of the file is {text, role, session, <label>: true or false}; any role but `user` counts as the agent. Printed
-are precision, recall and F1 by threshold of the points as shipped; then how often each part is found in turns that are
-worth it and in the others, its points, and the weight that a logistic regression gives it, with the F1 that these
-weights reach on conversations (what the session's name has before "/") that they were not learned from.
+are precision, recall and F1 by threshold of the shipped points; then for each part its frequency in turns that are
+worth it and in others, its points, and its weight in a logistic regression, with the F1 of these weights on
+conversations (the part of the session's name before "/") that they were not learned from.
 
-`--sets` names folders in the form of `manage.py evaluate`: how many of all turns, and of those that a question is
-answered from, are worth enough. No weight was learned from them: they show whether the points hold elsewhere. There the
+`--sets` names folders in the form of `manage.py evaluate`, for which the shares of all turns and of evidence that are
+worth enough are printed. No weights are learned from them: they show whether the points hold elsewhere. There, the
 first speaker of a group counts as the user, unless the speakers are called user and assistant.
 """
 
@@ -87,7 +87,7 @@ def _report_learning(features: np.ndarray, labels: np.ndarray, groups: np.ndarra
 
 
 def _learn_weights(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The weights [1 + parts] of a ridge logistic regression, the first one the intercept, by Newton's method."""
+    """Fits a ridge logistic regression by Newton's method; returns weights [1 + parts], the intercept first."""
     inputs = np.hstack([np.ones((len(features), 1)), features])
     ridge = RIDGE * np.eye(inputs.shape[1])
     ridge[0, 0] = 0.0
@@ -95,7 +95,7 @@ def _learn_weights(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     for _ in range(NEWTON_STEPS):
         likely = 1 / (1 + np.exp(-inputs @ weights))
         curvature = (inputs * (likely * (1 - likely))[:, None]).T @ inputs + ridge
-        # A part that no turn has leaves a row of nothing but its ridge.
+        # The row of a part that no turn has contains only its ridge, which keeps the matrix invertible.
         weights += np.linalg.solve(curvature, inputs.T @ (labels - likely) - ridge @ weights)
     return weights
 

@@ -3,10 +3,10 @@
 
     MEMOS_DATA_DIR=/tmp/small MEMOS_PORT=8078 .venv/bin/python bench/growth.py --other /tmp/large --other-port 8077
 
-Both were filled by `bench/scale.py`, the larger from a copy of the smaller one's folder, so that the same namespaces
-with the same memories are in both. Each question goes to both, one right after the other, and the order changes: other
-work on the machine meets both alike, and the ratio is what to read. Processor's time is that of all processes of a
-server, PostgreSQL's too, less what they take while nobody asks. Prints a line a size and one JSON object.
+Both were filled by `bench/scale.py`, the larger one from a copy of the smaller one's folder, so that both have the same
+namespaces with the same memories. Each question goes to both, one right after the other, in alternating order, so that
+other load affects both alike; the ratio is the result. CPU time is that of all processes of a server, including
+PostgreSQL, less that of an idle server. Prints a line for each size, and one JSON object.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-# Sets Django up, for the first of the two.
+# This import sets Django up, for the first of the two servers.
 from bench.scale import QUESTION_WORDS
 
 # isort: split
@@ -43,14 +43,14 @@ NAMESPACES = {**{f"scale-{size}-0": size for size in SIZES}, "scale-filler-0": 8
 ROUNDS = 6
 EACH = 8
 IDLE_SECONDS = 30
-# Longer than a server takes to load the namespaces that it holds in memory.
+# A server needs less time than this to load the namespaces that it holds in memory.
 LOADING_SECONDS = 20
 COSTED = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A running server: its folder, port and a key that reaches all namespaces."""
+    """Represents a running server by its folder, its port and a key that reaches all namespaces."""
 
     folder: Path
     port: int
@@ -61,7 +61,7 @@ class Node:
         return Client(f"http://127.0.0.1:{self.port}", self.key)
 
     def read_seconds(self) -> dict[str, float]:
-        """Processor's seconds that its processes have taken so far: of PostgreSQL, and of all others."""
+        """Returns the CPU seconds that its processes have taken so far: of PostgreSQL, and of all others."""
         supervisor = psutil.Process(json.loads((self.folder / "runtime.json").read_text())["pid"])
         taken = {"postgres": 0.0, "memos": 0.0}
         for process in (supervisor, *supervisor.children(recursive=True)):
@@ -70,12 +70,12 @@ class Node:
                 part = "postgres" if process.name() == "postgres" else "memos"
             except psutil.NoSuchProcess:
                 continue
-            # A child that has ended counts for its parent.
+            # The time of ended children is counted with their parent.
             taken[part] += times.user + times.system + times.children_user + times.children_system
         return taken
 
     def read_blocks(self) -> int:
-        """Pages of 8 kB that PostgreSQL has looked at so far, in its buffers or not."""
+        """Returns the number of pages of 8 kB that PostgreSQL has read so far, from its buffers or not."""
         with psycopg.connect(runtime.discover(self.folder)["DATABASE_URL"]) as connection:
             rows = connection.execute(
                 "SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = current_database()"
@@ -83,7 +83,7 @@ class Node:
         return int(rows[0][0])
 
     def read_megabytes(self) -> dict[str, float]:
-        """Memory (PSS) of its processes, by what they are."""
+        """Returns the memory (PSS) of its processes, by kind."""
         supervisor = psutil.Process(json.loads((self.folder / "runtime.json").read_text())["pid"])
         found: dict[str, float] = {}
         for process in (supervisor, *supervisor.children(recursive=True)):
@@ -96,7 +96,7 @@ class Node:
         return {name: round(megabytes) for name, megabytes in found.items()}
 
     def read_bytes(self) -> dict[str, list[float]]:
-        """By table: bytes a memory of rows (with what is stored beside them), and of indexes; those of 1 and more."""
+        """Returns for each table the bytes per memory of rows (with TOAST) and of indexes, if they are 1 or more."""
         with psycopg.connect(runtime.discover(self.folder)["DATABASE_URL"]) as connection:
             [memories] = connection.execute("SELECT sum(memories)::bigint FROM memory_namespacestat").fetchone() or (0,)
             rows = connection.execute(
@@ -113,7 +113,7 @@ class Node:
         return {"memories": [memories], "all tables": total, "a pack": [round(packs[1] / max(packs[0], 1))], **kept}
 
     def read_job_seconds(self) -> dict[str, float]:
-        """Seconds that the last runs of each kind of background work took, the median; those of a tenth and more."""
+        """Returns the median seconds of the last runs of each kind of background work, if they are 0.1 or more."""
         with psycopg.connect(runtime.discover(self.folder)["DATABASE_URL"]) as connection:
             rows = connection.execute(
                 "SELECT kind, "
@@ -134,9 +134,9 @@ def ingest(node: Client, namespace: str, text: str) -> float:
 
 
 def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
-    """Milliseconds by namespace, at each server; the ratio of the medians, and those of each round.
+    """Returns by namespace the milliseconds at each server, and the ratios of their medians, overall and by round.
 
-    A question that one of the two could not answer in time is left out, and counted there.
+    Questions that one of the servers could not answer in time are left out, and counted for that server.
     """
     ended = {name: [0, 0] for name in [*NAMESPACES, "ingest"]}
     taken = {name: [[], []] for name in [*NAMESPACES, "ingest"]}  # type: dict[str, list[list[list[float]]]]
@@ -156,7 +156,7 @@ def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
                     except SystemExit as refused:
                         _say(f"{name}: {refused}")
                         ended[name][place] += 1
-                # The first of a round find caches as the round before left them.
+                # The first questions of a round are not counted, because they find the caches of the round before.
                 if number >= 0 and all(pair):
                     for place in (0, 1):
                         rounds[place].append(pair[place])
@@ -179,7 +179,7 @@ def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
 
 
 def warm_up(clients: list[Client], texts: list[str]) -> None:
-    """Asks each question once: what it reads is in memory then, as on a server that has been at work."""
+    """Asks each question once, so that its data are in memory, as on a server in use."""
     for name in NAMESPACES:
         for client in clients:
             for text in texts:
@@ -191,7 +191,7 @@ def warm_up(clients: list[Client], texts: list[str]) -> None:
 
 
 def cost(node: Node, texts: list[str]) -> dict[str, dict[str, float]]:
-    """Of one query at each size and of one ingest: the processor's milliseconds, and the pages looked at."""
+    """Measures the CPU milliseconds and the pages read of one query at each size, and of one ingest."""
     client, costs = node.client, {}
 
     def count(seconds: float) -> dict[str, float]:
@@ -209,7 +209,7 @@ def cost(node: Node, texts: list[str]) -> dict[str, dict[str, float]]:
                 _ = ingest(client, "scale-growth", text) if name == "ingest" else ask(client, name, text)
             except SystemExit as refused:
                 _say(f"{name}: {refused}")
-        # PostgreSQL says what a connection has looked at when that has been quiet for a moment.
+        # PostgreSQL publishes the statistics of a connection only after it has been idle for a moment.
         time.sleep(2)
         after = count(time.monotonic())
         passed = after["clock"] - before["clock"]
@@ -224,7 +224,7 @@ def cost(node: Node, texts: list[str]) -> dict[str, dict[str, float]]:
 
 
 def issue(folder: Path) -> str:
-    """A key for the server of the folder, made by its own management command."""
+    """Makes a key for the server of the folder by its management command."""
     command = [sys.executable, "manage.py", "issue_api_key", "growth", "--all-namespaces", "--requests-per-minute", "0"]
     environment = {**os.environ, "MEMOS_DATA_DIR": str(folder)}
     root = Path(__file__).resolve().parents[1]

@@ -1,7 +1,7 @@
-"""The settings of MemOS under the harm of bench/faults.py. What Django and MemOS call now is off by seconds.
+"""The settings of MemOS for bench/faults.py, in which the clock of Django and MemOS is off by some seconds.
 
-The number of seconds is in the file that FAULTS_CLOCK names. `timezone.now` is where all of MemOS reads the time.
-PostgreSQL, Valkey and waiting (`time.monotonic`) go on undisturbed.
+The number of seconds is in the file that FAULTS_CLOCK names. All of MemOS reads the time from `timezone.now`.
+PostgreSQL, Valkey and waiting (`time.monotonic`) are not affected.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from memos_site.settings import *  # noqa: F403 - these are the settings
 _FILE = Path(os.environ["FAULTS_CLOCK"])
 
 MEMOS_SUMMARY_LOCK_SECONDS = 10
-# An erasure's wait for parts that are away must not count against a job that was killed four times.
+# The limit is high, so that an erasure that waits for unavailable parts does not give up after some kills.
 MEMOS_JOB_ATTEMPTS = 25
 
 
 def now() -> datetime:
-    """The time with the offset."""
+    """Returns the time with the offset."""
     return datetime.now(UTC) + timedelta(seconds=float(_FILE.read_text("ascii") or 0))
 
 

@@ -3,11 +3,11 @@
 
     .venv/bin/python bench/hostile_text.py [--chars 10000] [--whole] [--only han tabs]
 
-Each kind of text is made at 1, 2, 4 and 8 times `--chars`; printed are the CPU seconds of the longest for each function
-and, behind a colon, the growth from the shortest: 8 is linear, 64 quadratic. Growth from less than 2 ms is not shown.
-A function that takes longer than LIMIT seconds is not asked for more. `--whole` measures one text of 1,000,000
-characters (the longest document) instead, and the sum of what a request does with it. What a request does with a text
-is `gate` and, for a document, `chunks`, `terms` and `tokens` of its chunks; the others are asked by the worker.
+Each kind of text is made at 1, 2, 4 and 8 times `--chars`. Printed are the CPU seconds of each function for the longest
+text and, after a colon, the growth from the shortest: 8 is linear, 64 quadratic. Growth from less than 2 ms is not
+shown. A function that takes longer than LIMIT seconds gets no longer texts. `--whole` measures one text of 1,000,000
+characters (the longest document) instead, and the sum of a request's functions. A request runs `gate` and, for a
+document, `chunks`, and `terms` and `tokens` of its chunks; the worker runs the others.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ KINDS: dict[str, str] = {
 
 
 def whole_document(text: str) -> None:
-    """What a request does with a document's text before it asks for vectors."""
+    """Processes a document's text as a request does before it asks for vectors."""
     judge(text)
     for start, end, heading in chunks(text, markdown=True):
         part = text[start:end]
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def make(kind: str, chars: int) -> str:
-    """A text of that kind, exactly so long."""
+    """Makes a text of that kind with exactly `chars` characters."""
     piece = KINDS[kind]
     return (piece * (chars // len(piece) + 1))[:chars]
 

@@ -3,13 +3,13 @@
 
     .venv/bin/python bench/learn_weights.py --sets sets/one sets/two:fact,event
 
-Each question is asked of scratch namespaces as an evaluation asks it, by the product's own code; what its arms and
-signals say of every candidate is kept, and the weights are fitted (`listwise.py`) with cross-validation over groups.
-Printed are R@10 and MRR in percent, always of questions that the weights were not learned from, and the weights. The
-figures are of the first stage: restatements, variety and a reranker come after it. The arms weigh what they weigh now:
-meaning and words are learned as factors of it, relative to that of meaning. `dated` speaks, as in the product, for the
-best by all others; these, and what neighbours and sessions lend, follow the weights that are in use now. After a large
-change of weights run it again.
+Each question is asked of scratch namespaces as in an evaluation, by the product's own code. The values of its
+retrievers and signals for every candidate are stored, and the weights are fitted (`listwise.py`) with cross-validation
+over groups. Printed are the weights, and R@10 and MRR in percent, always of questions that the weights were not learned
+from. The figures are those of the first stage, before restatements, variety and a reranker. The retrievers keep their
+current weights: factors of these are learned for meaning and words, relative to that of meaning. As in the product,
+`dated` favours the best by all other signals; this, and what neighbours and sessions lend, depends on the current
+weights. After a large change of weights, run it again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SHIPPED = "as shipped"
 
 @dataclass(frozen=True, slots=True)
 class Learnable:
-    """A dataset's questions, and R@10 and MRR of each [questions, 2] as it is ranked now and by each arm alone."""
+    """Holds a dataset's questions, and their R@10 and MRR [questions, 2] as ranked now and by each retriever alone."""
 
     name: str
     asked: list[Asked]
@@ -94,7 +94,7 @@ def _documents(scope) -> dict:
 
 
 def _ask(scope, question, wanted: set[str], documents: dict, group: str) -> tuple[Asked, dict[str, np.ndarray]]:
-    """The candidates as the product ranks them, those whose texts it read first; and their scores by each arm alone."""
+    """Returns the candidates as the product ranks them, read ones first, and their scores by each retriever alone."""
     from memory.enums import ARMS  # noqa: PLC0415
     from memory.retrieval.fusion import SIGNALS  # noqa: PLC0415
     from memory.retrieval.pipeline import first_stage  # noqa: PLC0415
@@ -140,7 +140,7 @@ def _report(sets: Sequence[Learnable]) -> None:
 
 
 def _training_parts(sets: Sequence[Sequence[Asked]]) -> Iterator[list[list[Asked]]]:
-    """For each fold, the questions of every set that are not in it."""
+    """Yields for each fold the questions of every set that are not in it."""
     numbers = [folds(asked, count=FOLDS, seed=SEED) for asked in sets]
     for fold in range(FOLDS):
         yield [
@@ -150,7 +150,7 @@ def _training_parts(sets: Sequence[Sequence[Asked]]) -> Iterator[list[list[Asked
 
 
 def _cross_validate(sets: Sequence[Sequence[Asked]], columns: slice) -> list[np.ndarray]:
-    """R@10 and MRR of each question by weights of `columns` that were learned without its fold."""
+    """Returns R@10 and MRR of each question by weights of `columns` that were learned without its fold."""
     learned = []
     for part in _training_parts(sets):
         weights = np.zeros(sets[0][0].features.shape[1])
@@ -164,7 +164,7 @@ def _cross_validate(sets: Sequence[Sequence[Asked]], columns: slice) -> list[np.
 
 
 def _leave_one_out(sets: Sequence[Sequence[Asked]]) -> list[np.ndarray]:
-    """The same by weights that were learned from the other sets only."""
+    """Returns R@10 and MRR of each question by weights that were learned from the other sets only."""
     if len(sets) < 2:
         return [np.full((1, 2), np.nan)]
     figures = []

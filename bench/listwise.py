@@ -16,14 +16,17 @@ import numpy as np
 L2 = 1e-4
 STEPS = 400
 STEP_SIZE = 0.3
-# Candidates of a question that the fit looks at: its evidence and the best of the rest.
+# The number of candidates of a question that are used: its evidence and the best of the rest.
 LISTED = 150
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question: its candidates' `features` [candidates, features] in their present order (best first), which of them
-    are evidence (bool), how many pieces of `evidence` there are in all, and the `group` that it must not leave."""
+    """Holds a question: the features of its candidates, and which of them are evidence.
+
+    `features` are [candidates, features] in the current order, best first. `evidence`: the number of all pieces of
+    evidence. Questions of one `group` stay in one fold.
+    """
 
     features: np.ndarray
     relevant: np.ndarray
@@ -32,10 +35,9 @@ class Asked:
 
 
 def fit(sets: Sequence[Sequence[Asked]], *, steps: int = STEPS, l2: float = L2) -> np.ndarray:
-    """The weights [features] that put the evidence first; every set counts the same, however large it is.
+    """Fits the weights [features] that rank evidence first; all sets count the same, whatever their size.
 
-    A question whose evidence is among no candidates, or among all, teaches nothing and is left out. Raises ValueError
-    when none is left.
+    Questions of which no candidate or all candidates are evidence are left out. Raises ValueError if none is left.
     """
     kept = [[one for one in asked if one.relevant.any() and not one.relevant.all()] for asked in sets]
     kept = [asked for asked in kept if asked]
@@ -51,14 +53,14 @@ def fit(sets: Sequence[Sequence[Asked]], *, steps: int = STEPS, l2: float = L2) 
         gradient = np.tensordot(error, lists, axes=2) + 2 * l2 * weights
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
-        # The step shrinks towards the end, so that it comes to rest.
+        # The step size shrinks to zero, so that the weights converge.
         size = STEP_SIZE * (1 - (step - 1) / steps)
         weights = weights - size * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
     return weights.astype(float)
 
 
 def folds(asked: Sequence[Asked], *, count: int, seed: int) -> np.ndarray:
-    """The fold (0..count−1) of each question. A group stays together, unless there are fewer groups than folds."""
+    """Returns the fold (0..count−1) of each question. Groups stay together, if there are as many groups as folds."""
     groups = sorted({one.group for one in asked})
     chance = np.random.default_rng(seed)
     if len(groups) < count:
@@ -68,14 +70,14 @@ def folds(asked: Sequence[Asked], *, count: int, seed: int) -> np.ndarray:
 
 
 def quality(one: Asked, scores: np.ndarray) -> tuple[float, float]:
-    """(recall at 10, reciprocal rank) of one question, 0..1 each; equal scores stay in the order they were in."""
+    """Returns (recall at 10, reciprocal rank) of a question, each 0..1; equal scores keep their order."""
     found = one.relevant[np.argsort(-scores, kind="stable")]
     first = int(found.argmax()) if found.any() else None
     return float(found[:10].sum()) / one.evidence, 0.0 if first is None else 1 / (first + 1)
 
 
 def _pad_lists(asked: Sequence[Asked]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features [questions, LISTED, features], absent places and target probabilities [questions, LISTED]."""
+    """Returns features [questions, LISTED, features], absent places and target probabilities [questions, LISTED]."""
     width = max(LISTED, *(int(one.relevant.sum()) for one in asked))
     lists = np.zeros((len(asked), width, asked[0].features.shape[1]), dtype=np.float32)
     absent = np.ones((len(asked), width), dtype=bool)

@@ -1,13 +1,12 @@
 #!/usr/bin/env python
-"""Measures how long a running server takes for every page of the console, and for what the pages load by themselves.
+"""Measures the time of a running server for all pages of the console, and for the requests that pages make themselves.
 
     MEMOS_PASSWORD=… python bench/pages.py http://127.0.0.1:8000 --user NAME --namespace NAME
 
-Asks for one page after the other, in rounds, over all namespaces and for the one that is named (the largest one, say):
-no two openings of a page are close enough to share anything. Times are from the request to the last byte, over
-loopback. A round before the others gives `first`, when the server may have read nothing of it from the disk yet. Prints
-a line a page, the slowest first: median, slowest and first in milliseconds; and one JSON object. Ask a server that
-nobody else asks.
+It opens one page after the other, in rounds, for all namespaces and for the named one (such as the largest), at
+intervals in which no cache is shared. Times are from the request to the last byte, over loopback. `first` is from a
+round before the others, in which the server may have to read from disk. Prints a line for each page, slowest first,
+with the median, slowest and first time in milliseconds, and one JSON object. The server must have no other load.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ OF_ONE = (
     "/ops/audit/?ns={ns}",
     "/ops/quarantine/?ns={ns}",
 )
-# What the pages of a large namespace ask for once they stand: each strength is computed.
+# The requests that pages make after they are shown, which compute the strengths of all memories of a namespace.
 AFTERWARDS = ("/ops/decay/figures/?ns={ns}", "/ops/decay/rest/?ns={ns}")
 
 # Seconds between the rounds.
@@ -73,7 +72,7 @@ PAUSE = 16.0
 
 
 class Console:
-    """One signed-in tab, on one connection."""
+    """Represents a signed-in tab with one connection."""
 
     def __init__(self, url: str, user: str) -> None:
         server = urllib.parse.urlsplit(url)
@@ -81,7 +80,7 @@ class Console:
         self._connection = http.client.HTTPConnection(server.hostname or "", server.port)
 
     def open(self, path: str) -> tuple[float, str]:
-        """Milliseconds, and what was answered. Raises SystemExit for an answer that is no page."""
+        """Returns the milliseconds and the answer. Raises SystemExit if the answer is not a page."""
         began = time.perf_counter()
         self._connection.request("GET", path, headers={"Cookie": self._cookies})
         answer = self._connection.getresponse()
@@ -93,7 +92,7 @@ class Console:
 
 
 def first_of_lists(console: Console, namespace: str) -> list[str]:
-    """The pages of a memory and of a session that the lists name."""
+    """Returns the addresses of a memory's and a session's page from the lists."""
     _, memories = console.open("/admin/memory/memory/")
     _, sessions = console.open(f"/ops/sessions/?ns={namespace}")
     ids = re.findall(r"memory/([0-9a-f-]{36})/change", memories)[:1]
@@ -114,7 +113,7 @@ def main() -> None:
     took: dict[str, list[float]] = {}
     for number in range(1 + given.rounds):
         if number:
-            # Longer than anything is shared among tabs or kept for them.
+            # The pause is longer than any cache that tabs share.
             time.sleep(PAUSE)
         for path in paths:
             took.setdefault(path, []).append(console.open(path)[0])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Measures what open tabs of the console cost a running server, in CPU time of all of its processes.
+"""Measures the cost of open tabs of the console for a running server, in CPU time of all its processes.
 
     MEMOS_PASSWORD=… python bench/polling.py http://127.0.0.1:8000 --user NAME --data data
 
-Ten tabs of the Overview and ten of the Pipeline ask as the pages do: every 5 and every 2 seconds, for changes only. The
-same server is measured without them right before, and the rounds take turns. Prints one JSON object; shares are of one
-core. `--data` is the server's folder (MEMOS_DATA_DIR), by which its processes are found, PostgreSQL's and Redis' with
-them. Linux only: time on the CPU is read from /proc.
+Ten tabs of the Overview and ten of the Pipeline poll like the pages, every 5 and every 2 seconds, for changes only.
+Rounds with and without tabs alternate on the same server. Prints one JSON object; shares are of one core. `--data` is
+the server's folder (MEMOS_DATA_DIR), by which its processes are found, including PostgreSQL and Redis. Linux only,
+because CPU times are read from /proc.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ def cookies_of(server: urllib.parse.SplitResult, user: str, password: str) -> st
 
 
 def cpu_seconds(root: psutil.Process) -> dict[int, float]:
-    """By process of the server: seconds on a CPU, all threads together."""
+    """Returns the CPU seconds of each process of the server, all threads together."""
     found = {}
     for process in (root, *root.children(recursive=True)):
         try:
             threads = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
             found[process.pid] = sum(int(one.read_text().split()[0]) for one in threads) / 1e9
         except FileNotFoundError:
-            # It has ended since it was listed.
+            # The process has ended since it was listed.
             continue
     return found
 
 
 def share(root: psutil.Process, seconds: float) -> float:
-    """CPU seconds a second, from now on."""
+    """Measures the CPU seconds per second of the server for that long."""
     before, began = cpu_seconds(root), time.monotonic()
     time.sleep(seconds)
     spent = sum(now - before.get(pid, 0.0) for pid, now in cpu_seconds(root).items())
@@ -69,7 +69,7 @@ def share(root: psutil.Process, seconds: float) -> float:
 
 
 class Tabs:
-    """Twenty visible tabs, each with a connection of its own, spread over their interval."""
+    """Simulates twenty visible tabs with separate connections, spread over their interval."""
 
     def __init__(self, server: urllib.parse.SplitResult, cookies: str) -> None:
         self._server, self._cookies = server, cookies

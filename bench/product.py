@@ -1,4 +1,4 @@
-"""The product's own code on servers of its own, for benchmarks that call it rather than speak HTTP."""
+"""Runs the product's code on separate servers, for benchmarks that call it without HTTP."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from memos_site.servers import with_servers
 
 @contextmanager
 def product(folder: str = "memos-bench") -> Iterator[None]:
-    """Django, set up on migrated databases. Their data are in MEMOS_DATA_DIR, else in `folder` of the temporary files;
-    servers that run on that data already are used. Ends the program with a sentence when none can be started."""
+    """Sets Django up on migrated databases.
+
+    Their data are in MEMOS_DATA_DIR, or in `folder` of the temporary files; servers that run on that data already are
+    used. Ends the program with a message if none can be started.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
     os.environ.setdefault("MEMOS_DATA_DIR", str(Path(tempfile.gettempdir()) / folder))
     try:

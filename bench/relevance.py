@@ -1,23 +1,24 @@
 #!/usr/bin/env python
-"""Learns the constants of `memory/retrieval/relevance.py`; reports how well answerability tells and how well the
-relevance of hits is calibrated.
+"""Learns the constants of `memory/retrieval/relevance.py`, and reports the quality of answerability and relevance.
 
     .venv/bin/python bench/relevance.py --sets sets/one sets/two --keep /somewhere/asked --curve curve.svg
 
-Each set has the form of `manage.py evaluate`. Every namespace (group) is asked its own questions and foreign ones: of
-other groups of its set (where it has GROUPS or more), of other sets in the same language, and in another language.
-Foreign questions that are worded like one of its own are left out. The namespaces of `small_namespaces/` are two more
-sets of SMALL the weight, of which one half is learned from and the other measured. `--keep` writes what each set gave
-to a file of that folder, and reads the file when it is there: learning again takes seconds.
+Each set has the form of `manage.py evaluate`. Each namespace (group) is asked its own questions and foreign ones: of
+other groups of its set (if that has GROUPS or more), of other sets in the same language, and in another language.
+Foreign questions with the wording of an own question are left out. The namespaces of `small_namespaces/` are two more
+sets, with SMALL of the weight; one half is learned from, and the other measured. `--keep` writes the results of each
+set to a file of that folder, and reads the file if it exists, so that learning again takes seconds.
 
-Two models are learned, every set with the same weight. Answerability: judged evidence among the best TOP hits of own
-questions against all hits of foreign ones, half of the weight for either; hits that nobody judged are left out. The
-relevance of a hit: all hits of own questions, with OWN_SHARE of the weight, and of foreign ones; a hit that nobody
-judged is no evidence. Names of speakers in foreign questions are replaced by those of the namespace, or the name alone
-would tell them. Where all namespaces of a set are asked the same (`--alike`), they answer each other's questions: these
-are measured and not learned from. Printed are, with constants learned without the set that is measured, and as shipped:
-AUROC of the answerability, own questions against each kind of foreign ones; own and foreign questions below a floor;
-for the relevance of hits what share of those from SURE on and up to UNSURE is evidence; and a table of reliability.
+Two models are learned, with the same weight for each set. Answerability compares judged evidence among the best TOP
+hits of own questions with all hits of foreign ones, each with half of the weight; hits without judgement are left out.
+The relevance of a hit is learned from all hits of own questions, with OWN_SHARE of the weight, and of foreign ones; a
+hit without judgement is no evidence. Names of speakers in foreign questions are replaced by those of the namespace,
+because names alone would distinguish them. If all namespaces of a set are asked the same (`--alike`), they answer each
+other's questions, which are measured but not learned from.
+
+Printed are, with constants learned without the measured set and as shipped: the AUROC of answerability for own
+questions against each kind of foreign ones; own and foreign questions below a floor; the share of evidence among hits
+with a relevance from SURE on and up to UNSURE; and a table of reliability.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ FOREIGN = {SAME: 0.5, OTHER: 0.4, LANGUAGE: 0.1}
 GROUPS = 3
 TOP = 10
 SEED = 20
-# What a set of small namespaces weighs of another set.
+# The weight of a set of small namespaces, relative to another set.
 SMALL = 0.5
-# What own questions weigh of all, where the relevance of hits is learned.
+# The share of own questions in the weight of all, when the relevance of hits is learned.
 OWN_SHARE = 0.7
 SURE, UNSURE = 0.8, 0.2
 FLOORS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.2)
@@ -56,9 +57,12 @@ FLOORS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.2)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question as a namespace answered it: `evidence` is that of `retrieval.relevance`, `hits` are what each shows
-    (`HitEvidence`) and whether it is judged relevant, best first; `relevant`: how many memories of the namespace are;
-    `half`: of the small namespaces and histories, LEARN or REPORT."""
+    """Holds a question as a namespace answered it.
+
+    `evidence`: that of `retrieval.relevance`. `hits`: the `HitEvidence` of each hit, best first, and whether it is
+    judged relevant. `relevant`: the number of relevant memories of the namespace. `half`: LEARN or REPORT for the small
+    namespaces and histories.
+    """
 
     set: str
     kind: str
@@ -70,12 +74,12 @@ class Asked:
 
     @property
     def learned(self) -> bool:
-        """Whether constants may be learned from it."""
+        """Tells whether constants may be learned from it."""
         return self.half != small_namespaces.REPORT
 
     @property
     def measured(self) -> bool:
-        """Whether it counts in the figures."""
+        """Tells whether it counts in the figures."""
         return self.half != small_namespaces.LEARN
 
 
@@ -159,7 +163,7 @@ def _ask_everything(folders: Sequence[Path], files: Sequence[Path], *, most: int
 
 
 def _swap_speakers(text: str, speakers: Sequence[str], known: Sequence[str]) -> str:
-    """`text` with one of `speakers` for each of the `known` that it names, the same for the same."""
+    """Replaces each of the `known` names in `text` by one of `speakers`, equal names by the same one."""
     if not speakers:
         return text
     named = re.compile(r"\b(?:" + "|".join(map(re.escape, known)) + r")\b")
@@ -218,7 +222,7 @@ def _ask_histories(folder: Path) -> list[Asked]:
 
 
 def _by_language(pools: dict[str, list[str]], name: str, own: set[str]) -> dict[bool, list[str]]:
-    """Questions of the other sets: those in the language of the set's own (True), and the rest."""
+    """Returns the questions of other sets, in the same language as the set's own (True) and in others (False)."""
     from memory.text.analysis import cjk_share  # noqa: PLC0415
 
     chinese = np.mean([cjk_share(text) for text in sorted(own)]) > 0.3
@@ -231,7 +235,7 @@ def _by_language(pools: dict[str, list[str]], name: str, own: set[str]) -> dict[
 
 
 def _without_evidence(folder: Path) -> dict[str, list[str]]:
-    """By group, the questions of the set that no judgement names."""
+    """Returns by group the questions of the set without judgements."""
     judged = {line.split("\t")[0] for line in (folder / "qrels.tsv").read_text().splitlines()}
     found: dict[str, list[str]] = {}
     for one in _read(folder / "queries.jsonl"):
@@ -267,9 +271,11 @@ def _ask_namespace(name: str, group, wanted: Sequence[tuple]) -> list[Asked]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All hits of all questions as arrays: `features` [hits, 5] (of `AnswerEvidence.features`), `of_hit` [hits, 9]
-    (of its `features_of_all` and `own_features`), `row` (the question's place), `evidence` (judged relevant, of an own
-    question)."""
+    """Holds all hits of all questions as arrays.
+
+    `features` [hits, 5] are those of `AnswerEvidence.features`, `of_hit` [hits, 9] those of its `features_of_all` and
+    `own_features`. `row`: the place of the question. `evidence`: the hit is judged relevant for an own question.
+    """
 
     asked: Sequence[Asked]
     features: np.ndarray
@@ -278,11 +284,11 @@ class Table:
     evidence: np.ndarray
 
     def of(self, keep: Callable[[Asked], bool]) -> np.ndarray:
-        """Which questions are so."""
+        """Returns a mask of the questions for which `keep` is true."""
         return np.array([keep(one) for one in self.asked])
 
     def best(self, relevance: np.ndarray) -> np.ndarray:
-        """The answer's relevance of each question; 0 without a hit."""
+        """Returns the relevance of each question's answer; 0 without a hit."""
         best = np.zeros(len(self.asked))
         np.maximum.at(best, self.row, relevance)
         return best
@@ -304,8 +310,11 @@ def _table(asked: Sequence[Asked]) -> Table:
 
 
 def _weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -> np.ndarray:
-    """Each hit's weight, 0 where its question is no `part`: sets alike (small namespaces SMALL), evidence half, a
-    question's evidence once, foreign kinds as FOREIGN says."""
+    """Returns the weight of each hit, 0 if its question is not in `part`.
+
+    All sets weigh the same (small namespaces SMALL), evidence weighs half of a set, and a question's evidence together
+    counts once. FOREIGN has the weights of the kinds of foreign questions.
+    """
     weights = np.zeros(len(table.row))
     for name in sets:
         of_set = table.of(lambda one, name=name: one.set == name and part(one))[table.row]
@@ -325,8 +334,10 @@ def _weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -
 
 
 def _hit_weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -> np.ndarray:
-    """Each hit's weight where the relevance of hits is learned, 0 where its question is no `part`: sets alike (small
-    namespaces SMALL), the hits of own questions OWN_SHARE."""
+    """Returns the weight of each hit for learning the relevance of hits, 0 if its question is not in `part`.
+
+    All sets weigh the same (small namespaces SMALL), and hits of own questions weigh OWN_SHARE of a set.
+    """
     weights = np.zeros(len(table.row))
     for name in sets:
         for is_own, share in ((True, OWN_SHARE), (False, 1 - OWN_SHARE)):
@@ -338,7 +349,7 @@ def _hit_weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A logistic model of all sets, and what models say that were learned without the set of each hit."""
+    """Holds a logistic model of all sets, and predictions for each hit by models learned without its set."""
 
     coefficients: np.ndarray
     left_out: np.ndarray
@@ -355,7 +366,7 @@ def _learn(table: Table, sets: Sequence[str], features: np.ndarray, weigh: Calla
     left_out = np.zeros(len(table.row))
     for name in sets:
         those = table.of(lambda one, name=name: one.set == name)
-        # Of a set with halves one is left out already.
+        # One half of a set with halves is left out already.
         is_halved = any(one.half for one in table.asked if one.set == name)
         rows = those[table.row]
         left_out[rows] = predict(learn(sets if is_halved else [one for one in sets if one != name]), features[rows])
@@ -363,12 +374,12 @@ def _learn(table: Table, sets: Sequence[str], features: np.ndarray, weigh: Calla
 
 
 def predict(coefficients: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """What a logistic model says; the first of its `coefficients` is the intercept."""
+    """Returns the predictions of a logistic model; the first of its `coefficients` is the intercept."""
     return 1 / (1 + np.exp(-(coefficients[0] + features @ coefficients[1:])))
 
 
 def never_rising(values: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Each hit's value or the least of those before it, of the same question (`row`)."""
+    """Returns for each hit the least value among it and the hits before it of the same question (`row`)."""
     found = values.copy()
     for place in range(1, len(found)):
         if row[place] == row[place - 1]:

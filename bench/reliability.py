@@ -1,5 +1,4 @@
-"""Logistic regression with weights, the area under the ROC curve, and a reliability curve as SVG: numbers in, numbers
-out."""
+"""Weighted logistic regression, the area under the ROC curve, and a reliability curve as SVG."""
 
 from __future__ import annotations
 
@@ -12,8 +11,10 @@ STEPS = 50
 
 
 def fit_logistic(features: np.ndarray, wanted: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Intercept and coefficients of `features` [rows, features] for the probability of `wanted` (bool), by Newton's
-    method; the features are standardised for the little L2 that keeps it stable."""
+    """Fits a logistic regression by Newton's method; returns the intercept and the coefficients of the features.
+
+    `features`: [rows, features]; `wanted`: bool [rows]. A small L2 penalty on standardised features keeps it stable.
+    """
     weights = weights / weights.sum()
     mean = weights @ features
     spread = np.sqrt(weights @ (features - mean) ** 2) + 1e-9
@@ -30,8 +31,10 @@ def fit_logistic(features: np.ndarray, wanted: np.ndarray, weights: np.ndarray) 
 
 
 def rank_area(high: np.ndarray, low: np.ndarray) -> float:
-    """The chance that one of `high` exceeds one of `low`, equals counting half (the area under the ROC curve); nan
-    where one is empty."""
+    """Returns the area under the ROC curve: the probability that one of `high` exceeds one of `low`.
+
+    Equal values count half. The result is nan if one of them is empty.
+    """
     if not len(high) or not len(low):
         return float("nan")
     ordered = np.sort(low)
@@ -41,7 +44,7 @@ def rank_area(high: np.ndarray, low: np.ndarray) -> float:
 
 
 def draw(points: Sequence[tuple[float, float]]) -> str:
-    """The curve of (said, seen) pairs, both 0..1, with the diagonal on which they would be equal."""
+    """Draws the curve of (predicted, observed) pairs, both 0..1, with the diagonal of perfect calibration, as SVG."""
     side, edge = 320, 40
 
     def at(said: float, seen: float) -> str:

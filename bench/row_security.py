@@ -1,13 +1,13 @@
 #!/usr/bin/env python
-"""Measures what row-level security costs POST /v1/query: the same requests with and without, one after the other.
+"""Measures the cost of row-level security for POST /v1/query: the same requests with and without it, alternately.
 
     python bench/row_security.py --memories 5000 --questions 200 --rounds 5
 
-Requests go through all of Django but the web server. Each way has a thread with a database connection of its own; the
-one without works as the login, which is above policies. The namespace changes with every request, which is the most
-that a thread can meet. Prints one JSON object: for each round the medians in milliseconds and their ratio; over all
-rounds the processor's time of a query, in the thread and in PostgreSQL's process (on this machine, Linux), which a busy
-machine disturbs less.
+Requests go through all of Django, but not the web server. Each way has a thread with a separate database connection;
+without row-level security, it works as the login, to which policies do not apply. The namespace changes with each
+request, which is the worst case. Prints one JSON object: for each round the medians in milliseconds and their ratio,
+and over all rounds the CPU time of a query in the thread and in the PostgreSQL process (on this machine, Linux), which
+depends less on other load.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     for _ in range(options.rounds):
         took: dict[str, list[float]] = {way: [] for way in ways}
         for number, question in enumerate(asked):
-            # In turns, each way first as often as the other.
+            # Each way comes first equally often.
             for way in sorted(ways, reverse=bool(number % 2)):
                 took[way].append(ways[way].submit(_ask, question, number).result())
         medians = {way: statistics.median(values) for way, values in took.items()}
@@ -106,7 +106,7 @@ def _fill(space: Any, memories: int) -> None:
 
 
 class _Asker(threading.local):
-    """A client of this thread, which asks its namespaces in turn."""
+    """Holds the client of this thread, which asks its namespaces in turn."""
 
     client: Any = None
 
@@ -127,7 +127,7 @@ def _begin(way: str, token: str) -> None:
 
 
 def _measure_processor_time() -> float:
-    """Seconds of processor time of this thread and of the process that serves its connection."""
+    """Returns the CPU seconds of this thread and of the PostgreSQL process that serves its connection."""
     from memory.postgresql.base import open_connection  # noqa: PLC0415
 
     pid = open_connection().connection.info.backend_pid
@@ -136,7 +136,7 @@ def _measure_processor_time() -> float:
 
 
 def _ask(question: str, number: int) -> float:
-    """Milliseconds of one query."""
+    """Returns the milliseconds of one query."""
     body = {"namespace": NAMESPACES[number % len(NAMESPACES)], "session_id": "bench", "query": question}
     started = time.perf_counter()
     answer = _asker.client.post("/v1/query", data=body, content_type="application/json")

@@ -4,11 +4,12 @@
     MEMOS_DATA_DIR=/tmp/scale MEMOS_PORT=8077 make run          # in another terminal; an empty folder with 6 GB free
     MEMOS_DATA_DIR=/tmp/scale MEMOS_PORT=8077 .venv/bin/python bench/scale.py
 
-Vectors lie in topics and subtopics that all namespaces share, so that every question has near neighbours next door; a
-question is a memory with as much noise again. Words follow Zipf's law. Rows are written by COPY, HNSW indexes and
-counts are made by the product's own jobs. With `--memories 5000000` the table grows on, by namespaces of Zipf sizes
-until there are 20,000; `--fill` measures nothing. Prints a line a size and one JSON object. A second run measures what
-the first has filled. Figures of one machine at one time: compare ratios within a run, not runs.
+Vectors lie in topics and subtopics that all namespaces share, so that every question has near neighbours in other
+namespaces; a question is a memory with the same amount of noise added again. Words follow Zipf's law. Rows are written
+by COPY; the product's own jobs make HNSW indexes and counts. With `--memories 5000000`, the table grows by namespaces
+of Zipf sizes, up to 20,000; `--fill` measures nothing. Prints a line for each size, and one JSON object. A second run
+measures the table that the first has filled. Only ratios within a run can be compared, because the figures depend on
+the machine and its load.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ from memory.types import Scope
 
 QUESTION_WORDS = 7
 WARM_UP = 20
-# So many are ranked exactly: whatever belongs to the top 10 is among them, with all of the same score.
+# The size of the exact ranking, which has all memories of the top 10 and all with equal scores.
 EXACT = 1000
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One size: recall of the top 10 against exact search, and milliseconds."""
+    """Holds the results of one size: recall of the top 10 against exact search, and milliseconds."""
 
     memories: int
     full: bool
@@ -75,7 +76,7 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
     times, recalls, full = {}, {}, True
     for name_of, (arm, pool) in arms.items():
         calls = [lambda q=q, arm=arm, pool=pool: _hits(arm.search(scope, q, limit=pool)) for q in asked]
-        # First, for it leaves the caches as they are in a server that has run for a while.
+        # The exact search comes first, because it fills the caches like those of a server in use.
         exact = [_hits(arm.exact(scope, question, limit=EXACT)) for question in asked]
         found, times[name_of] = time_calls(calls)
         full &= all(len(hits[:10]) >= len(best[:10]) for hits, best in zip(found, exact, strict=True))
@@ -89,7 +90,7 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
 
 
 def make_questions(world: World, scope: Scope, size: int, *, model_id: int, questions: int) -> list[Question]:
-    """WARM_UP questions and as many as are wanted, the same each time: each near one of the namespace's memories."""
+    """Makes WARM_UP + `questions` questions, the same in each run, each near one of the namespace's memories."""
     chance = np.random.default_rng(99)
     near = chance.choice(size, min(size, WARM_UP + questions), replace=False)
     stored = Memory.objects.in_scope(scope).filter(pk__in=[row.pk for row in _some_of(scope, near)])
@@ -114,7 +115,7 @@ def _build_question(words: list[str], vector: np.ndarray, model_id: int) -> Ques
 
 
 def time_calls(calls: list[Callable[[], list[ArmHit]]]) -> tuple[list[list[ArmHit]], list[float]]:
-    """What each call found, and the milliseconds of those after WARM_UP."""
+    """Returns the results of each call, and the milliseconds of the calls after WARM_UP."""
     found, times = [], []
     for call in calls:
         started = time.perf_counter()
@@ -124,9 +125,10 @@ def time_calls(calls: list[Callable[[], list[ArmHit]]]) -> tuple[list[list[ArmHi
 
 
 def recall(found: list[ArmHit], exact: list[ArmHit]) -> float:
-    """Of the top 10, judged by exact scores: the arm's own differ a little where it counts common words now and then.
+    """Returns the recall of the top 10, by the exact scores.
 
-    Equal scores are equally right: words of one frequency in memories of one length are many.
+    The retriever's own scores differ a little, because it counts common words only now and then. All memories with an
+    equal score are right: words of equal frequency in memories of equal length are common.
     """
     scores = {hit.memory_id: hit.score for hit in exact}
     best = exact[:10]
@@ -151,21 +153,21 @@ def _vector(scope: Scope, model_id: int, memory_id: object) -> np.ndarray:
 
 
 def _question_words(world: World, chance: np.random.Generator, words: list[str]) -> list[str]:
-    """Words of a memory and others, as common as in text."""
+    """Returns words of a memory and other words, as frequent as in text."""
     own = list(chance.permutation(words)[: QUESTION_WORDS - 2])
     others = np.searchsorted(world.words, chance.random(QUESTION_WORDS - len(own)))
     return [*map(str, own), *(word(number) for number in others)]
 
 
 def ingest_ms(client: Client, namespace: str, *, turns: int = 200) -> float:
-    """Median milliseconds of one ingest over HTTP."""
+    """Returns the median milliseconds of an ingest over HTTP."""
     body = {"namespace": namespace, "session_id": f"growth-{time.time()}", "role": "user"}
     texts = [" ".join(word(number) for number in range(start, start + 12)) for start in range(turns)]
     return round(statistics.median(client.post("/v1/ingest", {**body, "text": text}) for text in texts), 2)
 
 
 def keep_up_all() -> None:
-    """Makes indexes and counts; the server's worker may be at it too."""
+    """Makes indexes and counts; the server's worker may be doing the same."""
     started = time.monotonic()
     _say(f"terms of {common_terms.keep_up()} namespaces counted")
     while (kept := hnsw_indexes.keep_up(seconds=60)) != HnswReport():
@@ -190,7 +192,7 @@ def main() -> None:
     )[1]  # fmt: skip
 
     def client() -> Client:
-        # A new one each time: the server closes connections that are idle while indexes are made.
+        # Each time a new connection is opened, because the server closes idle ones while indexes are made.
         return Client(f"http://127.0.0.1:{settings.MEMOS_PORT}", key)
 
     result: dict[str, object] = {}

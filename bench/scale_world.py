@@ -11,11 +11,11 @@ from django.db import connection
 from memory.models import Memory, Namespace
 from memory.models.memory import content_hash
 
-# Memories of a namespace → how many such namespaces; the first of each is measured, FILLER fills the table.
+# The number of namespaces of each size in memories. The first of each is measured; FILLER fills the table.
 SIZES = {100: 20, 1_000: 10, 5_000: 4, 10_000: 1, 20_000: 1, 100_000: 1, 500_000: 1}
 FILLER = 8_000
 TOTAL = 1_000_000
-# Beyond TOTAL, a table grows by namespaces of Zipf sizes until it has so many of them and the memories asked for.
+# Beyond TOTAL, the table grows by namespaces of Zipf sizes, up to this many, until it has the requested memories.
 NAMESPACES = 20_000
 CHUNK = 25_000
 VOCABULARY = 200_000
@@ -24,7 +24,7 @@ TURNS_A_SESSION = 40
 
 
 class World:
-    """Vectors and words, the same in every run."""
+    """Generates vectors and words, the same in every run."""
 
     def __init__(self, dimensions: int) -> None:
         chance = np.random.default_rng(20)
@@ -41,7 +41,7 @@ class World:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     def vectors(self, chance: np.random.Generator, count: int) -> np.ndarray:
-        """Unit vectors; some topics are spoken of much more than others."""
+        """Generates unit vectors, of which some topics have many more than others."""
         topic = (len(self.topics) * chance.random(count) ** 2).astype(int)
         subtopic = topic * 50 + chance.integers(0, 50, count)
         return _unit(self.topics[topic] + 0.9 * self.subtopics[subtopic] + 0.7 * self._directions(chance, count))
@@ -50,7 +50,7 @@ class World:
         return _unit(near + 0.9 * self._directions(chance, len(near)))
 
     def texts(self, chance: np.random.Generator, count: int) -> list[np.ndarray]:
-        """Words of each memory, as numbers; about 12 each."""
+        """Generates the words of each memory as numbers, about 12 each."""
         lengths = np.clip(chance.lognormal(2.4, 0.5, count).astype(int), 3, 60)
         drawn = np.searchsorted(self.words, chance.random(lengths.sum()))
         return np.split(drawn, np.cumsum(lengths)[:-1])
@@ -65,7 +65,7 @@ def word(number: int) -> str:
 
 
 def plan() -> list[tuple[str, int]]:
-    """(name, memories) of every namespace, small ones first."""
+    """Lists (name, memories) of every namespace, small ones first."""
     named = [(f"scale-{size}-{number}", size) for size, count in SIZES.items() for number in range(count)]
     left = TOTAL - sum(size for _, size in named)
     fillers = [(f"scale-filler-{start}", min(FILLER, left - start)) for start in range(0, left, FILLER)]
@@ -73,9 +73,9 @@ def plan() -> list[tuple[str, int]]:
 
 
 def plan_growth(total: int) -> list[tuple[str, int]]:
-    """(name, memories) of the namespaces that bring a table from TOTAL to `total` memories: sizes by Zipf's law.
+    """Lists (name, memories) of the namespaces that grow a table from TOTAL to `total` memories, of Zipf sizes.
 
-    In an order that is random and always the same, so that a part of them is a mixture like the whole.
+    Their order is random but always the same, so that a part of them is a mixture like the whole.
     """
     ranks = np.arange(1, NAMESPACES - len(plan()) + 1)
     shares = (1 / ranks) / (1 / ranks).sum()
@@ -85,7 +85,7 @@ def plan_growth(total: int) -> list[tuple[str, int]]:
 
 
 def fill(world: World, name: str, size: int, *, model_id: int) -> bool:
-    """Writes one namespace, all or nothing; one that is there is left as it is. Says whether it wrote."""
+    """Writes one namespace in a transaction, unless it exists; returns whether it did."""
     namespace, _ = Namespace.objects.get_or_create(name=name)
     if Memory.objects.filter(namespace=namespace).exists():
         return False
@@ -93,7 +93,7 @@ def fill(world: World, name: str, size: int, *, model_id: int) -> bool:
     total_terms = 0
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
-        # No process holds this namespace's index in memory yet: what changes in it need not be written down.
+        # Triggers are off: no process holds this namespace's index in memory yet, so changes need not be recorded.
         cursor.execute("SET LOCAL session_replication_role = replica")
         for start in range(0, size, CHUNK):
             count = min(CHUNK, size - start)
@@ -126,8 +126,8 @@ _MEMORY_COLUMNS = (
 )
 _VECTOR_COLUMNS = "namespace_id, model_id, memory_id, embedding, searchable"
 _POSTING_COLUMNS = "namespace_id, term, memory_id, frequency, length"
-# As if the worker had been through them: a million made-up memories to read for names and to compare would keep it at
-# work for an hour beside what is measured.
+# The sessions are marked as processed by the worker, which would otherwise read and compare a million synthetic
+# memories for an hour during the measurements.
 _SESSIONS = """
 WITH sessions AS (
     INSERT INTO memory_session (namespace_id, name, message_count, summarised_turn, settled_turn, first_message_at,
@@ -142,7 +142,7 @@ SELECT namespace_id, name, message_count FROM sessions
 
 
 def _ids(chance: np.random.Generator, start: int, count: int) -> np.ndarray:
-    """UUIDv7 in order: a millisecond each."""
+    """Makes UUIDv7 in order, one a millisecond."""
     raw = chance.integers(0, 256, (count, 16), dtype=np.uint8)
     milliseconds = (1_700_000_000_000 + start + np.arange(count)).astype(">u8")
     raw[:, :6] = milliseconds.view(np.uint8).reshape(count, 8)[:, 2:]
@@ -165,7 +165,7 @@ def _memory_lines(namespace_id: int, ids: np.ndarray, texts: list[np.ndarray], s
 
 
 def _halfvec(vectors: np.ndarray) -> np.ndarray:
-    """As `halfvec_recv` reads them: dimensions, a zero, then the values."""
+    """Packs vectors in the binary form of `halfvec`: dimensions, a zero, then the values."""
     count, dimensions = vectors.shape
     rows = np.zeros((count, dimensions + 2), dtype=">u2")
     rows[:, 0] = dimensions
@@ -176,7 +176,7 @@ def _halfvec(vectors: np.ndarray) -> np.ndarray:
 def _postings(namespace_id: int, ids: np.ndarray, texts: list[np.ndarray]) -> bytes:
     lengths = np.array([len(numbers) for numbers in texts])
     pairs = np.concatenate(texts).astype(np.int64) * len(texts) + np.repeat(np.arange(len(texts)), lengths)
-    # Sorted by term, then by memory: the order of the key.
+    # The pairs are sorted by term and memory, which is the order of the key.
     pairs, frequencies = np.unique(pairs, return_counts=True)
     numbers, rows = np.divmod(pairs, len(texts))
     spelled = np.array([word(number).encode() for number in np.unique(numbers)], dtype=f"S{WORD_BYTES}")
@@ -188,7 +188,7 @@ def _postings(namespace_id: int, ids: np.ndarray, texts: list[np.ndarray]) -> by
 
 
 def _binary(*columns: tuple[str, np.ndarray]) -> bytes:
-    """Rows in PostgreSQL's binary COPY format: the number of fields, then the length and value of each."""
+    """Writes rows in PostgreSQL's binary COPY format: the number of fields, then the length and value of each."""
     layout: list[tuple[str, str]] = [("fields", ">i2")]
     for index, (kind, _) in enumerate(columns):
         layout += [(f"bytes{index}", ">i4"), (f"value{index}", kind)]

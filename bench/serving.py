@@ -1,10 +1,11 @@
 #!/usr/bin/env python
-"""Measures a running server over HTTP with text of its own: latency of one client, throughput of eight, batch ingest.
+"""Measures a running server over HTTP with synthetic text: latency of one client, throughput of eight, batch ingest.
 
     python bench/serving.py http://127.0.0.1:8000 --key mos_…
 
-Prints one JSON object. Figures of one machine at one time: compare ratios within a run, not runs. The same work done by
-the embedding engine alone is measured in the same run (`engine`), for most of an ingest is embedding.
+Prints one JSON object. Only ratios within a run can be compared, because the figures depend on the machine and its
+load. The same work by the embedding engine alone is measured in the same run (`engine`), because most of an ingest is
+embedding.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 
 def turns(count: int) -> list[str]:
-    """Sentences of the length of chat turns (about 30 tokens), the same in every run."""
+    """Returns sentences of the length of chat turns (about 30 tokens), the same in every run."""
     chance = random.Random(7)
     pick = chance.choice
     return [
@@ -51,7 +52,7 @@ def questions(count: int) -> list[str]:
 
 
 class Client:
-    """One keep-alive connection a thread."""
+    """Holds a keep-alive connection for each thread."""
 
     def __init__(self, base: str, key: str) -> None:
         self._url = urllib.parse.urlparse(base)
@@ -59,7 +60,7 @@ class Client:
         self._local = threading.local()
 
     def post(self, path: str, body: object) -> float:
-        """Milliseconds until the whole answer is read."""
+        """Sends a request; returns the milliseconds until the whole answer is read."""
         connection = getattr(self._local, "connection", None)
         if connection is None:
             connection = http.client.HTTPConnection(self._url.hostname or "", self._url.port, timeout=120)

@@ -1,18 +1,22 @@
 #!/usr/bin/env python
-"""Loads a whole server of its own for an hour with 20 mixed requests a second and watches its memory and latency.
+"""Loads a separate server for an hour with 20 mixed requests a second, and records its memory and latency.
 
     python bench/soak.py --minutes 60 --out soak.jsonl
 
-Requests are sent when they are due, whether or not earlier ones have been answered, and latency counts from then: a
-server that stalls is not spared. They are spread over several hundred namespaces, as many as it takes for none to grow
-beyond what one user's agent remembers in months; facts are taken back and replaced, so that the worker has to settle,
-condense and index all the time. Each minute: resident (RSS) and proportional (PSS) memory by role, errors by kind,
-latency by kind of request, and the machine's load: other work on it shows in the latencies. Where it leaves the server
-too little, requests that find MOST_WAITING others waiting here are not sent, but counted (`unsent`). Growth is that of
-what processes have for themselves (PSS without shared memory): PostgreSQL's shared buffers, a cache of fixed size that
-Linux hands out page by page as they are first used, is shown beside it. `turns`: how many wait to be read
-for names or to be compared, as /metrics says. Linux only (smaps_rollup). Aims: no error, memory ≤ 5 % larger at the
-end than after ten minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to 20, no more and more turns.
+Requests are sent when they are due, whether or not earlier ones have been answered, and latency counts from then, so
+that stalls of the server count. They are spread over several hundred namespaces, so that none grows beyond what one
+user's agent remembers in months. Facts are taken back and replaced, so that the worker has to settle, condense and
+index all the time.
+
+Each minute has resident (RSS) and proportional (PSS) memory by role, errors by kind, latency by kind of request, and
+the load of the machine, because other work on it raises latencies. If the server is too slow, requests that find
+MOST_WAITING others waiting here are not sent, but counted (`unsent`). Growth is that of the memory that processes do
+not share (PSS without shared memory); PostgreSQL's shared buffers, a cache of fixed size whose pages Linux allocates on
+first use, are shown separately. `turns`: the number of turns that wait to be read for names or compared, as in
+/metrics.
+
+The aims are no errors, at most 5 % more memory at the end than after ten minutes, a p99 of the last ten minutes of at
+most 1.2 times that of minutes 10 to 20, and no growing backlog of turns. Linux only (smaps_rollup).
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 CITIES_ZH = "上海 北京 广州 成都 杭州 南京 西安 武汉 青岛 厦门".split()
 NAMES_ZH = "王芳 李雷 张敏 刘洋 陈静 赵磊 孙丽 周强".split()
 
-# Kind of request and its share.
+# The kinds of requests, and their shares.
 MIX = {
     "ingest": 34,
     "batch": 5,
@@ -75,7 +79,7 @@ FIRST_MINUTES = 10
 
 
 def turn_text(chance: random.Random) -> str:
-    """One turn of a conversation: small news, facts that later ones replace, one in four in Chinese."""
+    """Makes a turn of a conversation: small news, or a fact that later ones replace; a quarter is in Chinese."""
     pick = chance.choice
     number = chance.randrange(100_000)
     frames = (
@@ -95,7 +99,7 @@ def turn_text(chance: random.Random) -> str:
 
 
 def question(chance: random.Random) -> str:
-    """What someone might ask about it."""
+    """Makes a question about such turns."""
     pick = chance.choice
     frames = (
         lambda: f"Where does {pick(NAMES)} live?",
@@ -109,7 +113,7 @@ def question(chance: random.Random) -> str:
 
 @dataclass
 class Tenant:
-    """A namespace and how far its conversation is."""
+    """Holds a namespace and the progress of its conversation."""
 
     name: str
     turns: int = 0
@@ -132,7 +136,7 @@ class Traffic:
     def __init__(self, namespaces: int, seed: int) -> None:
         self.tenants = [Tenant(f"soak-{number:03}") for number in range(namespaces)]
         self._chance = random.Random(seed)
-        # Some talk more than others (Zipf with exponent 0.5: the busiest has 14 times the median's).
+        # Some namespaces are busier than others (Zipf with exponent 0.5: the busiest has 14 times the median's turns).
         self._weights = [(rank + 1) ** -0.5 for rank in range(namespaces)]
 
     def turns(self, tenant: Tenant, count: int) -> dict[str, Any]:
@@ -149,7 +153,7 @@ class Traffic:
         return {"items": items}
 
     def make(self) -> tuple[str, str, str, Any, Tenant]:
-        """(kind, method, path, body, tenant)."""
+        """Makes a request: (kind, method, path, body, tenant)."""
         chance = self._chance
         [kind] = chance.choices(list(MIX), weights=list(MIX.values()))
         [tenant] = chance.choices(self.tenants, weights=self._weights)
@@ -186,7 +190,7 @@ class Traffic:
 
 
 class Minute:
-    """What happened in one minute."""
+    """Records the results of one minute."""
 
     def __init__(self) -> None:
         self.latencies: dict[str, list[float]] = {}
@@ -194,7 +198,7 @@ class Minute:
 
 
 class Senders:
-    """A pool of keep-alive connections that take due requests from a queue."""
+    """Sends due requests from a queue, on a pool of keep-alive connections."""
 
     def __init__(self, port: int, key: str) -> None:
         self._port = port
@@ -210,11 +214,11 @@ class Senders:
         self._due.put((due, request))
 
     def is_behind(self) -> bool:
-        """Whether so many requests wait that another would only wait as well."""
+        """Tells whether MOST_WAITING requests wait, so that another one would only wait as well."""
         return self._due.qsize() >= MOST_WAITING
 
     def count_answered(self) -> int:
-        """Requests of this minute that have an answer."""
+        """Counts the requests of this minute that have been answered."""
         with self._lock:
             return sum(len(values) for values in self._minute.latencies.values())
 
@@ -261,7 +265,7 @@ def _describe_error(answer: bytes) -> str:
 
 
 def memory_of(process: psutil.Process) -> Counter[str]:
-    """MiB: rss, pss, and the parts of pss (anon, file, shmem)."""
+    """Returns the memory in MiB: rss, pss, and the parts of pss (anon, file, shmem)."""
     text = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
     kib = {name: int(value) for name, value in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
     parts = {"rss": "Rss", "pss": "Pss", "anon": "Pss_Anon", "file": "Pss_File", "shmem": "Pss_Shmem"}
@@ -269,9 +273,10 @@ def memory_of(process: psutil.Process) -> Counter[str]:
 
 
 def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
-    """Sums of `memory_of` by role, with the count of processes; `all` is everything together.
+    """Sums `memory_of` by role, with the number of processes; `all` is everything together.
 
-    PostgreSQL's processes count as one role: which of them is said to hold a shared page changes all the time.
+    PostgreSQL's processes count as one role, because the process that a shared page is attributed to changes
+    constantly.
     """
     found: dict[str, Counter[str]] = {}
     for role, processes in server.by_role().items():
@@ -279,7 +284,7 @@ def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
             try:
                 sizes = memory_of(process)
             except (FileNotFoundError, ProcessLookupError, KeyError):
-                # It has ended since it was listed.
+                # The process has ended since it was listed.
                 continue
             whole = "postgres" if role.startswith("post") else role
             for name in (whole, "all"):
@@ -298,12 +303,12 @@ def count_waiting_turns(server: WholeServer) -> int:
 
 
 def own(sizes: Mapping[str, float]) -> float:
-    """MiB that processes have for themselves."""
+    """Returns the MiB that processes do not share."""
     return sizes["pss"] - sizes["shmem"]
 
 
 def spread(latencies: dict[str, list[float]]) -> dict[str, dict[str, float]]:
-    """Count, p50 and p99 in milliseconds by kind, and of all."""
+    """Returns count, p50 and p99 in milliseconds by kind, and of all."""
     together = {**latencies, "all": [value for values in latencies.values() for value in values]}
     return {
         kind: {
@@ -322,7 +327,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Runs the load; one row a minute, written to `options.out` as they come."""
+    """Runs the load; returns a row for each minute, which is also written to `options.out`."""
     traffic = Traffic(options.namespaces, options.seed)
     senders = Senders(server.port, server.key)
     for tenant in traffic.tenants:

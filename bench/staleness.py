@@ -1,15 +1,14 @@
 #!/usr/bin/env python
-"""Measures what governance does to stale memories: rankings without it and with it, side by side.
+"""Measures the effect of governance on stale memories: rankings without and with it.
 
     .venv/bin/python bench/staleness.py sets/one sets/two
 
 Each set has the form of `manage.py evaluate`; a question of `queries.jsonl` may name `stale` documents, whose content
-was taken back or replaced. Every group is asked twice in a scratch namespace by the product's own search: as it was
-ingested, and after `services/memories/settle.py` has looked at what its memories do to each other. Printed are, at 10
-results: R (of evidence, %) and MRR, the share of the questions with a stale document that nothing marks and no newer
-memory outranks, stale documents (all, and those that are no evidence too), documents of which a statement was retired
-(by the decisions, no labels), and for questions whose evidence has an older and a newer part, how often the newer
-stands first.
+was taken back or replaced. Each group is queried twice in a scratch namespace by the product's own search: as ingested,
+and after `services/memories/settle.py` has settled its memories. Printed are, at 10 results: R (of evidence, %) and
+MRR; the share of questions with a stale document that nothing marks and no newer memory outranks; stale documents (all,
+and the ones that are not evidence as well); documents of which a statement was retired (by decisions, not labels); and,
+for questions whose evidence has an older and a newer part, how often the newer one is first.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ WITHOUT, WITH = "without", "with"
 
 @dataclass(slots=True)
 class Asked:
-    """A question's evidence, stale documents, older and newer evidence, and the documents found each way."""
+    """Holds a question's evidence, stale documents, older and newer evidence, and the documents found each way."""
 
     kind: str
     evidence: frozenset[str]
@@ -107,7 +106,7 @@ def _measure(folder: Path, *, show: int) -> None:
 
 
 def _questions(folder: Path) -> dict[str, list[tuple[str, Asked]]]:
-    """Text and labels of the questions with evidence or stale documents, by group."""
+    """Reads the texts and labels of the questions with evidence or stale documents, by group."""
     evidence: dict[str, set[str]] = defaultdict(set)
     for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
         question, document, grade = line.split("\t")[:3]

@@ -1,11 +1,10 @@
 #!/usr/bin/env python
-"""Measures how long streams of answers delay a plain query, on a whole server of its own.
+"""Measures how long streams of answers delay a plain query, on a separate server.
 
     python bench/streams.py [--streams 24] [--seconds 20]
 
-A chat model of ours says a word every quarter of a second. Queries are asked one after the other, without streams and
-with so many open, by turns. Prints one JSON object: milliseconds, and megabytes that each web process has for itself
-(USS).
+A test model sends a word every quarter of a second. Queries are sent one after the other, alternately without streams
+and with open ones. Prints one JSON object: milliseconds, and the megabytes that each web process does not share (USS).
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ class SlowModel(BaseHTTPRequestHandler):
             time.sleep(WORD_SECONDS)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Suppresses the log."""
 
 
 def post(server: WholeServer, path: str, body: dict[str, Any]) -> http.client.HTTPResponse:
-    """The answer, to be read."""
+    """Sends a request, and returns the answer, which is still to be read."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
     headers = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json"}
     connection.request("POST", path, json.dumps(body), headers)
@@ -71,7 +70,7 @@ def fill(server: WholeServer) -> None:
 
 
 class Streams:
-    """So many streams, each begun anew when it has ended."""
+    """Keeps a number of streams open, and replaces each when it has ended."""
 
     def __init__(self, server: WholeServer, count: int) -> None:
         self._server, self._count = server, count
@@ -100,7 +99,7 @@ class Streams:
 
 
 def query(server: WholeServer, seconds: float) -> list[float]:
-    """Milliseconds of queries asked one after the other."""
+    """Returns the milliseconds of queries that are sent one after the other."""
     took, until = [], time.monotonic() + seconds
     while time.monotonic() < until:
         began = time.perf_counter()
@@ -113,18 +112,18 @@ def query(server: WholeServer, seconds: float) -> list[float]:
 
 
 def describe(took: list[float]) -> dict[str, float]:
-    """Their median, their slowest, and how many."""
+    """Returns the median, the slowest and the number of times."""
     return {"p50": round(statistics.median(took), 1), "worst": round(max(took), 1), "count": len(took)}
 
 
 def own_megabytes(server: WholeServer) -> list[float]:
-    """What each process of the web server has for itself, the largest first."""
+    """Returns the megabytes that each web process does not share, largest first."""
     web = server.by_role()["web worker"]
     return sorted((round(process.memory_full_info().uss / 1e6, 1) for process in web), reverse=True)
 
 
 def measure(url: str, streams: int, seconds: float) -> dict[str, Any]:
-    """Measure one server."""
+    """Measures one server."""
     with tempfile.TemporaryDirectory() as folder:
         server = WholeServer(
             Path(folder),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python
-"""Measures what traces cost a query: by turns without telemetry and with every query traced, in one process.
+"""Measures the cost of traces for a query: alternately without telemetry and with each query traced, in one process.
 
     .venv/bin/python bench/telemetry.py [--queries 400]
 
-Spans go by OTLP to a receiver in a process of its own, which throws them away. Prints one JSON object: milliseconds.
+Spans go by OTLP to a receiver in a separate process, which discards them. Prints one JSON object: milliseconds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 
 
 def measure(queries: int) -> dict[str, dict[str, float]]:
-    """Milliseconds of a query, median and 95 %, without and with telemetry."""
+    """Returns the milliseconds of a query, median and 95th percentile, without and with telemetry."""
     from django.conf import settings  # noqa: PLC0415
     from django.db import connection  # noqa: PLC0415
     from django.test import Client  # noqa: PLC0415
@@ -78,7 +78,7 @@ def measure(queries: int) -> dict[str, dict[str, float]]:
             instrumentor.uninstrument()
             if name == "with":
                 instrumentor.instrument()
-        # Statements become spans on connections that are opened from now on.
+        # Only connections that are opened from now on make spans of statements.
         connection.close()
         for one in range(-2, ROUND):
             body = {"namespace": namespace.name, "session_id": "q", "query": f"Which hall has pump {one + number}?"}
@@ -99,7 +99,7 @@ def main() -> None:
     queries = parser.parse_args().queries
     os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{PORT}"
     receiver = subprocess.Popen([sys.executable, "-c", _RECEIVE, str(PORT)])
-    # After what is left was sent, which happens at the end of the program too.
+    # The receiver ends after the remaining spans have been sent, which also happens at the end of the program.
     atexit.register(receiver.terminate)
     with product("memos-bench-telemetry"):
         print(json.dumps(measure(queries), indent=2))

@@ -1,9 +1,9 @@
-"""What a large export takes of a server: memory of its processes while it is uploaded in parts, looked at and imported.
+"""Measures the memory of a server's processes while a large export is uploaded in parts, inspected and imported.
 
     .venv/bin/python bench/uploads.py --url http://127.0.0.1:8000 --key mos_… --pid PID --megabytes 200
 
-`--pid` is the process of `make run` on this machine; what it has started is measured. The export is made up, in the
-shape of ChatGPT's. Everything stays in a namespace of its own, which the key may make.
+`--pid` is the process of `make run` on this machine, whose children are measured. The export is synthetic, in the
+format of ChatGPT's. Everything is stored in a new namespace, which the key must be allowed to make.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ WORDS = ("bees", "tulips", "trains", "chess", "bread", "maps", "violins", "kites
 NAMES = ("Ada", "Ben", "Cleo", "Dora", "Emil", "Fay", "Gus", "Hana")
 TURNS = 20
 EVERY_SECONDS = 0.1
-# So many small imports come first: each process has then done once what it does.
+# This many small imports come first, so that each process has warmed up.
 WARM = 40
-# Beside its text a message of ChatGPT's has so much of what nobody reads.
+# The metadata of a message in ChatGPT's exports, which the import ignores.
 METADATA = {"request_id": "x" * 400, "citations": [], "finish_details": {"type": "stop", "stop_tokens": [1] * 100}}
 
 
 class Watch:
-    """The most memory of each process below `pid`, in bytes, since `begin`."""
+    """Records the peak memory of each process below `pid`, in bytes, since `begin`."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -41,14 +41,14 @@ class Watch:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def begin(self) -> None:
-        """Takes what they have now for rest."""
+        """Takes the current memory as the baseline."""
         self._rest = self._read()
         self._most = dict(self._rest)
         if not self._thread.is_alive():
             self._thread.start()
 
     def report(self, title: str) -> None:
-        """Prints what each kind of process had more than at rest, at most; and begins anew."""
+        """Prints the peak of each kind of process above the baseline, and begins again."""
         kinds: dict[str, tuple[int, int]] = {}
         for name, most in self._most.items():
             rest = self._rest.get(name, most)
@@ -73,7 +73,7 @@ class Watch:
 
 
 def _list_processes(pid: int) -> Iterator[tuple[int, str, int]]:
-    """Each process below: its number, what it is, and the bytes that it has in memory (RSS)."""
+    """Lists the processes below: (pid, kind, bytes of RSS)."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -104,7 +104,7 @@ class Client:
         self._url, self._key = url, key
 
     def send(self, method: str, path: str, body: bytes | dict[str, Any] | None = None) -> Any:
-        """The answer as JSON, None for an empty one. Raises HTTPError."""
+        """Returns the answer as JSON, or None if it is empty. Raises HTTPError."""
         is_bytes = isinstance(body, bytes)
         data = body if is_bytes or body is None else json.dumps(body).encode()
         kind = "application/octet-stream" if is_bytes else "application/json"
@@ -116,7 +116,7 @@ class Client:
 
 
 def write_export(path: Path, megabytes: int, seed: int) -> int:
-    """A `conversations.json` of that size; returns how many turns it has."""
+    """Writes a `conversations.json` of that size; returns the number of its turns."""
     dice = random.Random(seed)
     turns = 0
     with path.open("w") as stream:

@@ -1,6 +1,6 @@
-"""A whole MemOS of its own, as `make run` starts it, for measurements that load it or do it harm.
+"""Runs a separate MemOS, as `make run` starts it, for measurements under load or faults.
 
-Supervisor, web server, worker, PostgreSQL and Valkey live in a scratch folder; every process is known by its role.
+Supervisor, web server, worker, PostgreSQL and Valkey use a scratch folder; each process is known by its role.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 180.0
 STOP_SECONDS = 60.0
 
-# By the words of a process's command line; the first that fits.
+# The role of a process is the first one whose words are in its command line.
 _ROLES = (
     ("valkey-server", "valkey"),
     ("granian", "web"),
@@ -31,10 +31,10 @@ _ROLES = (
 
 
 class WholeServer:
-    """Starts it, names its processes, stops it.
+    """Starts and stops the server, and finds its processes.
 
-    `settings` are added to the environment of all processes of MemOS; what MEMOS_ variables the caller has is not
-    inherited. `key` is the API key that the first start made.
+    `settings` are added to the environment of all processes of MemOS; MEMOS_ variables of the caller are not inherited.
+    `key` is the API key that the first start made.
     """
 
     def __init__(self, folder: Path, **settings: str) -> None:
@@ -59,7 +59,7 @@ class WholeServer:
         return self.folder / "supervisor.log"
 
     def launch(self) -> None:
-        """Starts the supervisor without waiting; what is printed goes to `log_file`."""
+        """Starts the supervisor without waiting; its output goes to `log_file`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
@@ -73,7 +73,7 @@ class WholeServer:
             )
 
     def start(self) -> None:
-        """Starts it and waits until it is up. Raises RuntimeError with the end of its log when it does not come."""
+        """Starts the server and waits until it is up. Raises RuntimeError with the end of its log if that fails."""
         before = self.log_file.stat().st_size if self.log_file.exists() else 0
         self.launch()
         deadline = time.monotonic() + START_SECONDS
@@ -88,11 +88,11 @@ class WholeServer:
         raise RuntimeError("the server did not start:\n" + self.log_file.read_text("utf-8", "replace")[-3000:])
 
     def is_running(self) -> bool:
-        """Whether the supervisor is."""
+        """Tells whether the supervisor runs."""
         return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:
-        """As Ctrl-C does; by force after STOP_SECONDS."""
+        """Stops the server like Ctrl-C, or kills it after STOP_SECONDS."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -104,7 +104,7 @@ class WholeServer:
             self._process.wait()
 
     def processes(self) -> list[psutil.Process]:
-        """Supervisor and all below it, as far as they are still there."""
+        """Returns the supervisor and all processes below it that still run."""
         if self._process is None:
             return []
         try:
@@ -114,8 +114,11 @@ class WholeServer:
             return []
 
     def by_role(self) -> dict[str, list[psutil.Process]]:
-        """Processes by role: supervisor, web master, web worker, worker main, worker guard, worker part (those that
-        the guard starts), valkey, postmaster, postgres backend (one a connection), postgres helper."""
+        """Returns the processes by role.
+
+        The roles are supervisor, web master, web worker, worker main, worker guard, worker part (started by the guard),
+        valkey, postmaster, postgres backend (one a connection) and postgres helper.
+        """
         found: dict[str, list[psutil.Process]] = {}
         processes = self.processes()
         roles: dict[int, str] = {}
@@ -128,12 +131,12 @@ class WholeServer:
         return found
 
     def urls(self) -> dict[str, str]:
-        """DATABASE_URL and REDIS_URL of its servers. Raises OSError while they are not up."""
+        """Returns DATABASE_URL and REDIS_URL of its servers. Raises OSError while they are not up."""
         state = json.loads((self.folder / "runtime.json").read_text("utf-8"))
         return {name: state[name] for name in ("DATABASE_URL", "REDIS_URL")}
 
     def manage(self, *arguments: str, seconds: float = 600) -> subprocess.CompletedProcess[str]:
-        """A management command against this server."""
+        """Runs a management command against this server."""
         return subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
@@ -146,7 +149,7 @@ class WholeServer:
 
 
 def _role(process: psutil.Process, roles: dict[int, str]) -> str:
-    """`roles`: those of the processes above it. Raises psutil.NoSuchProcess."""
+    """Returns the role of a process; `roles` has those of the processes above it. Raises psutil.NoSuchProcess."""
     parent = roles.get(process.ppid(), "")
     if parent == "postmaster":
         is_backend = "[local]" in " ".join(process.cmdline())

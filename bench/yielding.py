@@ -1,14 +1,14 @@
 #!/usr/bin/env python
-"""How much of the machine the worker leaves to requests: the same load with the worker at work, and with it held still.
+"""Measures how much of the machine the worker leaves to requests: the same load with the worker running and stopped.
 
     python bench/yielding.py http://127.0.0.1:8000 --key mos_… --server PID
 
-`--server` is the process of `make run`; the worker is found below it. Fills a namespace with turns while the worker is
-held by SIGSTOP, so that there is much to do in the background, then sends queries with eight clients in windows of some
-seconds, with the worker held in every other one; then the same with batches, and in every third window the engine
-alone embeds the same texts, with the worker held. Prints one JSON object: requests (of batches: turns) a second in each
-kind of windows, their ratios, and the processor time that each took: where others use the machine, too, the ratios of
-those say what the worker takes, and what a batch takes beside the engine.
+`--server` is the process of `make run`, below which the worker is found. It fills a namespace with turns while the
+worker is stopped by SIGSTOP, so that there is much background work. Then eight clients send queries in windows of some
+seconds, with the worker stopped in every other one. The same is done with batches, and in every third window the engine
+alone embeds the same texts, with the worker stopped. Prints one JSON object: requests (for batches: turns) a second in
+each kind of window, their ratios, and the CPU time of each. If the machine has other load, the ratios of CPU times show
+the cost of the worker, and of a batch besides the engine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding
 
 
 def send_signal(pid: int, number: signal.Signals) -> None:
-    """To the process and all below it."""
+    """Sends a signal to the process and all processes below it."""
     root = psutil.Process(pid)
     for process in (root, *root.children(recursive=True)):
         with suppress(ProcessLookupError):
@@ -44,7 +44,7 @@ def send_signal(pid: int, number: signal.Signals) -> None:
 
 
 def count_in(seconds: float, clients: int, send: Callable[[int], int]) -> float:
-    """What `send` (given a number, answers how much it did) achieves a second with so many clients."""
+    """Returns the work per second of `clients` clients; `send` takes a number and returns the work it did."""
     done = threading.Event()
 
     def run(client: int) -> int:
@@ -64,7 +64,7 @@ def count_in(seconds: float, clients: int, send: Callable[[int], int]) -> float:
 
 
 def worker_of(server: int) -> int:
-    """The process of the worker that all others of it are below."""
+    """Returns the main process of the worker."""
     for process in psutil.Process(server).children(recursive=True):
         if process.cmdline() and "qcluster worker" in process.cmdline()[0]:
             return process.pid
@@ -72,7 +72,7 @@ def worker_of(server: int) -> int:
 
 
 def processor_seconds(server: int) -> float:
-    """What the server's processes have used of processors until now, those that have ended since included."""
+    """Returns the CPU seconds of the server's processes so far, including ended ones."""
     root = psutil.Process(server)
     total = 0.0
     for process in (root, *root.children(recursive=True)):
@@ -85,7 +85,7 @@ def processor_seconds(server: int) -> float:
 def compare(
     server: int, windows: int, seconds: float, kinds: Mapping[str, tuple[int, Callable[[int], int]]]
 ) -> dict[str, object]:
-    """What each kind of windows achieves: so many clients that send. The worker is held in all but `working`."""
+    """Measures each kind of window with that many clients. The worker is stopped in all but `working`."""
     worker, own = worker_of(server), psutil.Process()
     rates: dict[str, list[float]] = {kind: [] for kind in kinds}
     costs: dict[str, list[float]] = {kind: [] for kind in kinds}

@@ -1,4 +1,4 @@
-"""Records what happened. Called by services inside their transaction; never with memory text."""
+"""Records audit events, inside the transactions of services and never with the text of memories."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from memory.postgresql.reach import NO_NAMESPACE
 from memory.text.json_values import encode
 from memory.types import Scope
 
-# PostgreSQL's `synchronous_commit` for a transaction that records a read: a crash of the database may lose the records
-# of the last second's. What is ingested always waits for the disk.
+# PostgreSQL's `synchronous_commit` for a transaction that records a read: a crash of the database may lose such records
+# of the last second. Ingested data always waits for the disk.
 COMMIT_OF_READS = "off"
 _ID_CHARS = 36
 
@@ -36,12 +36,12 @@ def record(
     details: Mapping[str, Any] | None = None,
     now: datetime,
 ) -> AuditLog:
-    """Appends one event of a namespace."""
+    """Append one event of a namespace."""
     return record_many([fields(scope, event, session=session, subject=subject, details=details, now=now)])[0]
 
 
-# The head of a statement that appends events. The hot routes, which store all in one statement, put theirs behind it,
-# with a value for each column; nobody else writes the table.
+# The head of a statement that appends events. The hot routes, which store everything in one statement, append theirs to
+# it, with a value for each column; nothing else writes to the table.
 APPEND_EVENTS = """
 INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
                              created_at)"""
@@ -58,7 +58,7 @@ FROM commit RETURNING id
 
 
 def record_read(scope: Scope, event: str, *, details: Mapping[str, Any], now: datetime) -> None:
-    """Appends one event of a read, which does not wait for the disk."""
+    """Append one event of a read, without waiting for the disk."""
     event_fields = fields(scope, event, details=details, now=now)
     parameters = {
         **event_fields,
@@ -70,17 +70,16 @@ def record_read(scope: Scope, event: str, *, details: Mapping[str, Any], now: da
 
 
 def hash_words(scope: Scope, kind: str, words: str) -> str:
-    """HMAC-SHA256 (hex) that stands for words in the audit log: without the server's secret nobody guesses them.
+    """Return an HMAC-SHA256 (hex) that replaces words in the audit log and can't be guessed without the secret.
 
-    It differs by namespace and `kind`; the same words have the same, so that events can be joined.
+    It depends on the namespace and `kind`; equal words have equal hashes, so that events can be joined.
     """
     said = f"{kind}:{scope.namespace_id}:{words}".encode()
     return hmac.new(settings.MEMOS_KEY_PEPPER.encode(), said, hashlib.sha256).hexdigest()
 
 
 def record_many(entries: Sequence[dict[str, Any]]) -> list[AuditLog]:
-    """Appends events (made by `fields`) at once; what people typed into them is kept beside, where an erasure reaches
-    it."""
+    """Append events made by `fields`; words that people typed are stored separately, where erasures delete them."""
     rows, words = [AuditLog(**entry) for entry in entries], []
     for row in rows:
         typed = {name: row.details[name] for name in TYPED if isinstance(row.details.get(name), str)}
@@ -103,7 +102,7 @@ def record_many(entries: Sequence[dict[str, Any]]) -> list[AuditLog]:
 
 
 def _ids_in(value: Any) -> set[uuid.UUID]:
-    """The ids in an event, however deep."""
+    """Return the ids in an event, at any depth."""
     if isinstance(value, dict):
         return _ids_in(list(value.values()))
     if isinstance(value, list | tuple):
@@ -115,7 +114,7 @@ def _ids_in(value: Any) -> set[uuid.UUID]:
 
 
 def record_system(actor: str, event: str, *, subject: str = "", details: Mapping[str, Any], now: datetime) -> AuditLog:
-    """Appends one event that belongs to no namespace."""
+    """Append one event that belongs to no namespace."""
     with reach.within(NO_NAMESPACE):
         return AuditLog.objects.create(
             event_type=event, actor=actor, subject=subject, details={**details, **tracing.mark()}, created_at=now
@@ -131,7 +130,7 @@ def fields(
     details: Mapping[str, Any] | None = None,
     now: datetime,
 ) -> dict[str, Any]:
-    """The columns of one event."""
+    """Return the columns of one event."""
     return {
         "namespace_id": scope.namespace_id,
         "namespace": scope.namespace,

@@ -1,4 +1,4 @@
-"""What a process remembers for a while instead of asking again: one kind of cache, one call that forgets all."""
+"""Caches of a process: one kind of cache, and one call that clears them all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 10_000
 
 
 class Cache(Generic[K, V]):
-    """Values by key, shared by the threads of a process. No value is None, which stands for a key that is not known."""
+    """A cache shared by the threads of a process. Values must not be None, which stands for a missing key."""
 
     def __init__(self, values: cachetools.Cache[K, V]) -> None:
         self._values = values
@@ -31,7 +31,7 @@ class Cache(Generic[K, V]):
                 return None
 
     def put(self, key: K, value: V) -> V:
-        """Remembers the value, and returns it."""
+        """Store the value and return it."""
         with self._lock:
             self._values[key] = value
         return value
@@ -49,19 +49,19 @@ _caches: weakref.WeakSet[Cache[Any, Any]] = weakref.WeakSet()
 
 
 def for_seconds(seconds: float, *, most: int = _MOST) -> Cache[Any, Any]:
-    """A cache that forgets a value `seconds` after it was put; of more than `most`, the longest unasked go first."""
+    """Return a cache that drops a value after `seconds`, and the least recently used ones beyond `most`."""
     return Cache(cachetools.TTLCache(most, seconds))
 
 
 def up_to(size: int, *, size_of: Callable[[Any], int]) -> Cache[Any, Any]:
-    """A cache of values that are `size` together, by `size_of`; what was not asked for longest goes first.
+    """Return a cache of values with a total of `size` by `size_of`; the least recently used go first.
 
-    A value that is larger by itself is remembered alone.
+    A value that is larger on its own is cached alone.
     """
     return Cache(cachetools.LRUCache(size, lambda value: min(size, size_of(value))))
 
 
 def forget_all() -> None:
-    """Empties every cache of the process: it is connected to another database, or a test begins."""
+    """Clear every cache of the process, for another database or a new test."""
     for cache in list(_caches):
         cache.clear()

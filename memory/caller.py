@@ -1,4 +1,4 @@
-"""On whose behalf the code works now: which key, which request or job. Calls of models are put down to them."""
+"""The current caller (API key, request or job), to which model usage is attributed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Piece = TypeVar("Piece")
 
 @dataclass(slots=True)
 class Caller:
-    """`request_id`: of the request, or the job's id. `namespace_id`: where row-level security does not say it, else 0.
+    """A caller; `request_id` is that of the request or job, `namespace_id` is 0 if row-level security provides it.
 
-    `warnings`: codes that the answer's `degraded` ends with.
+    `warnings` are codes that are appended to the answer's `degraded`.
     """
 
     request_id: str = ""
@@ -28,13 +28,13 @@ _caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
 def current() -> Caller:
-    """Who it is; outside of requests and jobs nobody."""
+    """Return the current caller, or an empty one outside of requests and jobs."""
     return _caller.get() or Caller()
 
 
 @contextmanager
 def hold(caller: Caller) -> Iterator[None]:
-    """Inside, the work is this caller's; afterwards whose it was before."""
+    """Attribute the work in the block to this caller, then restore the previous one."""
     token = _caller.set(caller)
     try:
         yield
@@ -44,14 +44,14 @@ def hold(caller: Caller) -> Iterator[None]:
 
 @contextmanager
 def within_namespace(namespace_id: int) -> Iterator[None]:
-    """Inside, the work is for one namespace: for jobs that go through many of them."""
+    """Attribute the work in the block to one namespace, for jobs that go through many of them."""
     now = current()
     with hold(Caller(now.request_id, now.key_id, namespace_id, now.warnings)):
         yield
 
 
 def carry(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """`pieces`, each made for who calls now: for an answer that is made while it is sent."""
+    """Yield `pieces`, each produced for the current caller, for answers that are generated while they are sent."""
     return _carry(iter(pieces), current())
 
 

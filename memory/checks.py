@@ -1,4 +1,4 @@
-"""System checks: misconfiguration is named before the first request meets it (`manage.py check`)."""
+"""System checks that report a misconfiguration before the first request meets it (`manage.py check`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory.removed_settings import FIXED, POLICY_KEYS, REFUSED
 
 @register(Tags.compatibility)
 def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A language model that is switched on and lacks its key stays off: say so, and for what."""
+    """Warn about a language model that is enabled without its key and stays off, and for which purposes."""
     if not settings.MEMOS_LLM_ENABLED:
         return []
     lacking: dict[tuple[str, str], list[str]] = {}
@@ -43,7 +43,7 @@ def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.compatibility)
 def check_unknown_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A variable that looks like a setting and is none, as a misspelt one is, or one that a former version had."""
+    """Warn about variables that look like settings and aren't, because they are misspelt or from an earlier version."""
     return [
         _no_longer(name) if name in FIXED else _unknown(name, nearest)
         for name, nearest in settings.MEMOS_UNKNOWN.items()
@@ -65,7 +65,7 @@ def _unknown(name: str, nearest: str) -> Warning:
 
 @register(UNSAFE)
 def check_former_policy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A value of the policy under a former name: without it, text would be kept or sent where it must not."""
+    """Refuse policy values under former names: without them, text would be stored or sent where it must not."""
     return [
         Error(
             f"{name} is no longer a setting: the values of the policy are in MEMOS_POLICY.",
@@ -79,7 +79,7 @@ def check_former_policy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(UNSAFE)
 def check_former_protection(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A setting of a former version that protected something and has no effect any more."""
+    """Refuse settings of an earlier version that protected something and no longer have an effect."""
     return [
         Error(f"{name} is no longer a setting: {REFUSED[name]}.", hint=f"Unset {name}.", id="memos.E016")
         for name in settings.MEMOS_UNKNOWN
@@ -89,7 +89,7 @@ def check_former_protection(app_configs: Any, **kwargs: Any) -> list[CheckMessag
 
 @register(UNSAFE)
 def check_named_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A setting that names a model in another form than `provider/model`, or of no provider."""
+    """Refuse settings that name a model in another form than `provider/model`, or of an unknown provider."""
     return [
         Error(
             f"MEMOS_POLICY: {key}={value} names no model of a provider.",
@@ -103,12 +103,12 @@ def check_named_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(UNSAFE)
 def check_oauth(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """An issuer of OAuth tokens whose tokens could be forged."""
+    """Refuse an issuer of OAuth tokens whose tokens could be forged."""
     issuer = settings.MEMOS_OAUTH_ISSUER
     if not issuer:
         return []
     wrong = [
-        (name, f"{name}={value!r} is no address that nobody can read or change on its way.", "an https:// address")
+        (name, f"{name}={value!r} can be read or changed in transit.", "an https:// address")
         for name, value in (
             ("MEMOS_OAUTH_ISSUER", issuer),
             ("MEMOS_OAUTH_AUDIENCE", settings.MEMOS_OAUTH_AUDIENCE),
@@ -123,7 +123,7 @@ def check_oauth(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def _is_safe_address(value: str) -> bool:
-    """Tells whether it is https, or plain HTTP on this machine."""
+    """Tell whether the address uses https, or plain HTTP on this machine."""
     try:
         place = urlsplit(value)
     except ValueError:
@@ -134,7 +134,7 @@ def _is_safe_address(value: str) -> bool:
 
 @register(Tags.compatibility)
 def check_settling_judge(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A judge that is switched on without a language model judges nothing: say so."""
+    """Warn about a judge that is enabled without a language model and judges nothing."""
     needed = missing_setting(resolve_model(ModelPurpose.JUDGE)[0])
     if settings.MEMOS_LLM_SETTLING and needed:
         return [
@@ -150,7 +150,7 @@ def check_settling_judge(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.compatibility)
 def check_reranker(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A reranker that is chosen but not told where it is leaves every query without it: say so."""
+    """Warn about a reranker that lacks a required setting and reranks nothing."""
     provider = settings.MEMOS_RERANK_PROVIDER
     needed = find_kind(provider).needs if provider != OFF else ""
     if needed and not getattr(settings, needed):
@@ -172,7 +172,7 @@ EXAMPLES = ("changeme", "change-me", "secret", "password", "example", "insecure"
 
 @register(UNSAFE)
 def check_unsafe_together(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What is fine on one's own machine and dangerous where others reach the server."""
+    """Refuse settings that are fine on one's own machine and dangerous where others can reach the server."""
     found: list[CheckMessage] = []
     if "*" in settings.MEMOS_CORS_ORIGINS or "null" in settings.MEMOS_CORS_ORIGINS:
         found.append(
@@ -185,7 +185,7 @@ def check_unsafe_together(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
     if settings.MEMOS_HTTPS and (plain := [one for one in settings.CSRF_TRUSTED_ORIGINS if one.startswith("http://")]):
         found.append(
             Error(
-                f"MEMOS_HTTPS=1, and MEMOS_TRUSTED_ORIGINS trusts {plain[0]}, which anybody on the way can forge.",
+                f"MEMOS_HTTPS=1, and MEMOS_TRUSTED_ORIGINS trusts {plain[0]}, which can be forged in transit.",
                 hint="Write it with https://, or leave it out.",
                 id="memos.E003",
             )
@@ -248,7 +248,7 @@ def check_unsafe_together(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
 
 @register(UNSAFE)
 def check_contradictions(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Values that are right by themselves and wrong together."""
+    """Refuse values that are valid alone and wrong together."""
     found: list[CheckMessage] = []
     timeout = settings.MEMOS_JOB_TIMEOUT_SECONDS
     if settings.MEMOS_LLM_ENABLED and timeout / 2 < settings.MEMOS_LLM_TIMEOUT_SECONDS:
@@ -280,7 +280,7 @@ def check_contradictions(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def has_telemetry() -> bool:
-    """Tells whether the packages of MEMOS_TELEMETRY are installed."""
+    """Tell whether the packages for MEMOS_TELEMETRY are installed."""
     needed = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http", "opentelemetry.instrumentation.psycopg")
     try:
         return all(find_spec(name) for name in (*needed, "opentelemetry.instrumentation.redis"))
@@ -289,7 +289,7 @@ def has_telemetry() -> bool:
 
 
 def _is_public() -> bool:
-    """Tells whether others than this machine are meant to reach the server."""
+    """Tell whether other machines are meant to reach the server."""
     return bool(settings.MEMOS_HTTPS) or not _is_loopback(settings.MEMOS_HOST)
 
 
@@ -308,7 +308,7 @@ def _is_loopback(host: str) -> bool:
 
 @register(Tags.security, deploy=True)
 def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Names everything that a server must not have which others reach."""
+    """Report everything that a server for others must not have."""
     found: list[CheckMessage] = []
     if settings.MEMOS_ANONYMOUS:
         found.append(

@@ -1,8 +1,8 @@
-"""Reads configuration from the environment, typed and loud; every setting describes itself.
+"""Reads typed configuration from the environment, failing loudly; every setting describes itself.
 
-`settings.py` declares each setting once by calling a reader below. The declaration carries its default and its help,
-so docs/reference/settings.md and `.env.example` are generated from the same place (`manage.py config_docs`).
-A secret `NAME` may also come from the file that `NAME_FILE` points to (Docker and Kubernetes secrets).
+`settings.py` declares each setting once by calling a reader below. The declaration contains its default and its help,
+so that docs/reference/settings.md and `.env.example` are generated from it (`manage.py config_docs`). A secret `NAME`
+may also come from the file that `NAME_FILE` points to (Docker and Kubernetes secrets).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 
 from memory.removed_settings import FIXED
 
-# The tag of system checks of settings that are unsafe or wrong together: with an error neither manage.py nor the web
-# server starts.
+# The tag of system checks of unsafe or contradictory settings; with such an error, neither manage.py nor the web server
+# starts.
 UNSAFE = "memos_unsafe"
 
 PREFIX = "MEMOS_"
 FLAGS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
-# Names under PREFIX that others than the server read: clients, the Compose files, and programs that measure.
+# Names with the prefix that aren't read by the server but by clients, the Compose files and measuring programs.
 _NOT_OF_THE_SERVER = frozenset(
     "MEMOS_URL MEMOS_API_KEY MEMOS_NAMESPACE MEMOS_BIND MEMOS_CPUS MEMOS_VERSION MEMOS_PASSWORD MEMOS_EXAMPLES "
     "MEMOS_VLLM_PYTHON".split()
@@ -29,12 +29,12 @@ _NOT_OF_THE_SERVER = frozenset(
 
 
 class ConfigurationError(ValueError):
-    """A setting has a value that cannot be used; the message names it and says what is expected."""
+    """Raised for an unusable value of a setting; the message names the setting and the expected form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One documented setting: `name` in the environment, its `kind`, shown `default`, `help` and `section`."""
+    """A documented setting: `name` in the environment, `kind`, displayed `default`, `help` and `section`."""
 
     name: str
     kind: str
@@ -45,15 +45,15 @@ class Setting:
 
 
 def describe(choices: Mapping[str, str]) -> str:
-    """`name` (what it is), … of a setting's choices."""
+    """Return the choices of a setting as `name` (description), … ."""
     return ", ".join(f"`{name}` ({what})" for name, what in choices.items())
 
 
 class Environment:
     """Typed readers over a mapping of environment variables.
 
-    `declared` remembers the settings in their order, `known` all names that are read, older ones and those of files
-    among them.
+    `declared` collects the settings in order, and `known` all names that are read, including older ones and those of
+    files.
     """
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
@@ -63,14 +63,13 @@ class Environment:
         self.known: set[str] = set()
 
     def section(self, title: str) -> None:
-        """Starts a section: what is declared next is documented under `title`."""
+        """Start a section: settings declared from here on are documented under `title`."""
         self._section = title
 
     def find_unknown(self) -> dict[str, str]:
-        """Variables that nothing reads and that begin with MEMOS_ or were settings once, each with the nearest setting
-        ("": none is near).
+        """Return unread variables that begin with MEMOS_ or once were settings, with the nearest setting ("" if none).
 
-        Belongs behind the last declaration.
+        It must be called after the last declaration.
         """
         unknown = [name for name in self._values if name.upper().startswith(PREFIX) or name in FIXED]
         return {
@@ -98,7 +97,7 @@ class Environment:
         alias: str = "",
         shown: str | None = None,
     ) -> str:
-        """A string; `choices` limits it, `alias` is an older name, `shown` replaces the default in the docs."""
+        """Read a string; `choices` limits it, `alias` is an older name, `shown` replaces the default in the docs."""
         kind = " \\| ".join(choices) if choices else "secret" if secret else "text"
         value = self._read(name, kind, default if shown is None else shown, help, secret=secret, alias=alias)
         value = default if value is None else value
@@ -107,7 +106,7 @@ class Environment:
         return value
 
     def flag(self, name: str, default: bool, help: str) -> bool:
-        """A boolean: 1/0, true/false, yes/no, on/off."""
+        """Read a boolean: 1/0, true/false, yes/no, on/off."""
         value = self._read(name, "0 \\| 1", "1" if default else "0", help)
         if value is None:
             return default
@@ -126,7 +125,7 @@ class Environment:
         alias: str = "",
         shown: str | None = None,
     ) -> int:
-        """A whole number between `minimum` and `maximum`; `shown` replaces the default in the docs."""
+        """Read a whole number between `minimum` and `maximum`; `shown` replaces the default in the docs."""
         kind = f"{minimum}..{maximum}" if maximum < 2**31 - 1 else f"≥ {minimum}"
         value = self._read(name, kind, str(default) if shown is None else shown, help, alias=alias)
         if value is None:
@@ -140,7 +139,7 @@ class Environment:
         return number
 
     def number(self, name: str, default: float, help: str, *, minimum: float = 0.0, maximum: float = 1e9) -> float:
-        """A number between `minimum` and `maximum`."""
+        """Read a number between `minimum` and `maximum`."""
         value = self._read(name, f"{minimum:g}..{maximum:g}", f"{default:g}", help)
         if value is None:
             return default
@@ -153,12 +152,12 @@ class Environment:
         return parsed
 
     def words(self, name: str, default: str, help: str) -> list[str]:
-        """A comma-separated list."""
+        """Read a comma-separated list."""
         value = self._read(name, "comma-separated", default, help)
         return [word.strip() for word in (default if value is None else value).split(",") if word.strip()]
 
     def pairs(self, name: str, help: str, *, choices: tuple[str, ...] = ()) -> dict[str, str]:
-        """A comma-separated list of `key=value`; `choices` limits the values."""
+        """Read a comma-separated list of `key=value`; `choices` limits the values."""
         pairs: dict[str, str] = {}
         for word in self.words(name, "", help):
             key, sign, value = (part.strip() for part in word.partition("="))

@@ -1,8 +1,8 @@
-"""How long an answer may take: asked for between the steps of a request, all of them before anything is written.
+"""Limits how long an answer may take, checked between the steps of a request before anything is written.
 
-A thread cannot be ended from outside without losing what it holds, so a step that has begun goes on: one text through
-the gate or the splitter (seconds for the longest), one call of a model (its own time limit), one statement
-(`statement_timeout`, `memos_site.web`). Outside a request (`within`) there is no limit.
+A thread can't be ended from outside without losing what it holds, so a step that has begun continues: one text through
+the gate or the splitter (seconds for the longest), one call of a model (with its own time limit), one statement
+(`statement_timeout`, `memos_site.web`). Outside of `within` there is no limit.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from contextvars import ContextVar
 
 from memory.errors import DeadlineExceeded
 
-# The moment of time.monotonic() at which the request's time is over, and how long it was.
+# The deadline as a time of time.monotonic(), and the seconds until then at the start.
 _limit: ContextVar[tuple[float, float] | None] = ContextVar("deadline", default=None)
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Inside, `check` refuses to go on after so many seconds."""
+    """Make `check` raise after this many seconds in the block."""
     token = _limit.set((time.monotonic() + seconds, seconds))
     try:
         yield
@@ -30,7 +30,7 @@ def within(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def without_limit() -> Iterator[None]:
-    """Inside, `check` never refuses: around the call of a model that has a time limit of its own, and what follows."""
+    """Disable `check` in the block, around a call of a model with its own time limit and what follows."""
     token = _limit.set(None)
     try:
         yield
@@ -39,7 +39,7 @@ def without_limit() -> Iterator[None]:
 
 
 def check() -> None:
-    """Raises DeadlineExceeded when the request's time is over. Never after a write: what was written is answered."""
+    """Raise DeadlineExceeded if the request's time is over. Never call it after a write, which must be answered."""
     limit = _limit.get()
     if limit is not None and time.monotonic() >= limit[0]:
         raise DeadlineExceeded(

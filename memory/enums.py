@@ -1,8 +1,8 @@
-"""Declares the words that rows, requests and answers share."""
+"""Enumerations that rows, requests and answers share."""
 
 from django.db.models import IntegerChoices, TextChoices
 
-# The retrievers, whose candidates are joined: by meaning and by words.
+# The retrievers by meaning and by words, whose candidates are merged.
 ARMS = ("dense", "lexical")
 
 
@@ -14,7 +14,7 @@ class Role(TextChoices):
 
 
 class Tier(TextChoices):
-    """Names the store that holds something: a session's window, the memories or the entities."""
+    """The store of something: a session's window, the memories or the entities."""
 
     L1 = "L1", "L1 Scratchpad"
     L2 = "L2", "L2 Semantic"
@@ -22,7 +22,7 @@ class Tier(TextChoices):
 
     @property
     def wire_label(self) -> str:
-        """Returns its name in answers of `/v1/query`: older than this server, and compared by clients."""
+        """The name in answers of `/v1/query`, which is older than this server, and which clients compare."""
         return {
             Tier.L1: "L1 Scratchpad (Redis)",
             Tier.L2: "L2 Semantic (Vector DB)",
@@ -31,8 +31,11 @@ class Tier(TextChoices):
 
 
 class MemoryPlace(TextChoices):
-    """Lists where a caller's messages are given what MemOS adds: in messages of the system of its own; in the first
-    message of the system (what no question changes) and the user's last one; or all in the user's last one."""
+    """The place in a caller's messages of what MemOS adds.
+
+    `apart` uses separate system messages. `system` puts what no question changes into the first system message, and the
+    rest into the user's last one. `user` puts everything into the user's last message.
+    """
 
     APART = "apart"
     SYSTEM = "system"
@@ -40,14 +43,14 @@ class MemoryPlace(TextChoices):
 
 
 class MemoryState(TextChoices):
-    """Tells whether a memory is searched: only `active` memories are retrieved."""
+    """The state of a memory; only `active` memories are retrieved."""
 
     ACTIVE = "active"
     ARCHIVED = "archived"
 
 
 class Feedback(TextChoices):
-    """Lists the opinions that a person can have of a memory; each person's latest one counts."""
+    """A person's opinion of a memory; only the latest one of each person counts."""
 
     USEFUL = "useful"
     WRONG = "wrong"
@@ -55,7 +58,7 @@ class Feedback(TextChoices):
 
 
 class Review(TextChoices):
-    """Says why a memory waits for a review; empty when it does not."""
+    """The reason why a memory waits for a review, empty if it doesn't."""
 
     WRONG = "wrong"
     OUTDATED = "outdated"
@@ -64,9 +67,11 @@ class Review(TextChoices):
 
 
 class LinkKind(TextChoices):
-    """Lists the links from one memory to another. The first named supersedes, restates or contradicts the second; a
-    person decided that both hold, and the machine leaves the two alone; or it is a fact that was read in the second,
-    or a reply that quotes it."""
+    """The kind of a link from one memory to another.
+
+    The first memory supersedes, restates or contradicts the second, is a fact that was read in it, or is a reply that
+    quotes it. Or a person decided that both hold, and they are left alone.
+    """
 
     SUPERSEDES = "supersedes"
     RESTATES = "restates"
@@ -76,7 +81,7 @@ class LinkKind(TextChoices):
 
 
 class PairVerdict(TextChoices):
-    """Lists the outcomes of asking a language model about a pair of statements; empty while the pair waits."""
+    """The outcome of asking a language model about a pair of statements, empty while the pair waits."""
 
     REPLACES = "replaces", "the newer one takes the place of the older"
     BOTH_HOLD = "both_hold", "both hold"
@@ -85,7 +90,7 @@ class PairVerdict(TextChoices):
 
 
 class MemoryKind(TextChoices):
-    """Lists the kinds of memories. Each kind fades with a different half-life."""
+    """The kind of a memory; each kind decays with a different half-life."""
 
     SAID = "said", "what a person said"
     ANSWERED = "answered", "what an agent, a system or a tool said"
@@ -96,7 +101,7 @@ class MemoryKind(TextChoices):
 
 
 class Attitude(TextChoices):
-    """Lists a holder's attitudes to the subject of a preference."""
+    """The holder's attitude to the object of a preference."""
 
     LIKE = "like"
     DISLIKE = "dislike"
@@ -105,44 +110,29 @@ class Attitude(TextChoices):
 
 
 class PreferenceSource(TextChoices):
-    """Lists the sources of a preference: its holder states it, or repeatedly makes the same choice."""
+    """The source of a preference: its holder states it, or repeatedly makes the same choice."""
 
     STATEMENT = "statement"
     CHOICES = "choices"
 
 
 class PreferenceReading(TextChoices):
-    """Selects the reader of preferences in the turns of a namespace."""
+    """The reader of preferences in the turns of a namespace."""
 
     OFF = "off"
     RULES = "rules"
     MODEL = "model"
 
 
-class TreeUse(TextChoices):
-    """Selects the use of a namespace's tree: none is kept; for browsing and filtering; for ranking, too."""
-
-    OFF = "off"
-    BROWSE = "browse"
-    RANK = "rank"
-
-
-class TopicLevel(TextChoices):
-    """Names the level of a node in the tree."""
-
-    SESSION = "session"
-    TOPIC = "topic"
-
-
 class Extraction(TextChoices):
-    """Selects what a model reads in the turns of a namespace, in addition to the rules."""
+    """The kind of statements that a model reads in turns, in addition to the rules."""
 
     OFF = "off"
     FACTS = "facts"
 
 
 class FactRefusal(TextChoices):
-    """Says why something that a model read in turns is not stored."""
+    """The reason why something that a model read in turns isn't stored."""
 
     MALFORMED = "malformed", "a field is empty, too long or holds what no sentence holds"
     NO_NEW_SOURCE = "no_new_source", "it names no new turn, or one that there is not"
@@ -161,7 +151,7 @@ class FactRefusal(TextChoices):
 
 
 class PolicyOrigin(TextChoices):
-    """Names the source of a policy's value."""
+    """The source of a policy's value."""
 
     DEFAULT = "default"
     ENVIRONMENT = "environment"
@@ -169,7 +159,7 @@ class PolicyOrigin(TextChoices):
 
 
 class QuarantineState(TextChoices):
-    """Lists the states of a quarantined text."""
+    """The state of a quarantined text."""
 
     PENDING = "pending", "waits for a decision"
     RELEASED = "released", "it is a memory now"
@@ -177,7 +167,7 @@ class QuarantineState(TextChoices):
 
 
 class SweepRule(TextChoices):
-    """Says why the sweep archives a memory."""
+    """The reason why the sweep archives a memory."""
 
     DECAYED = "decayed", "its strength fell below the floor"
     EXPIRED = "expired", "its time to live is over"
@@ -190,7 +180,7 @@ class AccessScope(TextChoices):
 
 
 class CubeKind(TextChoices):
-    """Lists the optional kinds of memory in a cube; it always has texts."""
+    """An optional kind of memory in a cube, which always has texts."""
 
     TEXTUAL = "textual", "texts that are searched"
     ACTIVATION = "activation", "what a language model has computed of a prompt that stays the same"
@@ -198,15 +188,14 @@ class CubeKind(TextChoices):
 
 
 class ShareLevel(TextChoices):
-    """Lists the permissions that sharing a cube grants; write includes read."""
+    """The permission that sharing a cube grants; write includes read."""
 
     READ = "read"
     WRITE = "write"
 
 
 class EmbeddingState(TextChoices):
-    """Lists the states of a model's vectors: they are `building` next to the `active` ones until complete; then they
-    switch."""
+    """The state of a model's vectors; new ones are `building` until they are complete and replace the `active` ones."""
 
     BUILDING = "building"
     ACTIVE = "active"
@@ -309,7 +298,7 @@ class AuditEvent(TextChoices):
 
 
 class EventType(TextChoices):
-    """Lists the events of a namespace that webhooks and the change feed report; each is derived from audit events."""
+    """An event that webhooks and the change feed report; each is derived from audit events."""
 
     MEMORY_ADDED = "memory.added", "a turn was remembered, or facts were read in turns"
     MEMORY_CHANGED = "memory.changed", "its text, metadata or standing is another"
@@ -328,12 +317,12 @@ class EventType(TextChoices):
     BUDGET_REACHED = "budget.reached", "calls of models have reached a limit"
 
 
-# The event type of a test delivery, which cannot be subscribed to.
+# The event type of a test delivery, which can't be subscribed to.
 TEST_EVENT = "webhook.test"
 
 
 class DeliveryState(TextChoices):
-    """Lists the states of a delivery: it waits until an attempt gets a good answer, or the last one fails."""
+    """The state of a delivery, which waits until an attempt succeeds or the last one fails."""
 
     WAITING = "waiting"
     DELIVERED = "delivered"
@@ -341,7 +330,7 @@ class DeliveryState(TextChoices):
 
 
 class Verdict(TextChoices):
-    """Lists the outcomes of a memory for one question. A candidate is a memory that was given a score."""
+    """The outcome for a memory in one question. A candidate is a memory that got a score."""
 
     RETURNED = "returned", "it is among the hits"
     RESTATED = "restated", "a better candidate says the same"
@@ -356,7 +345,7 @@ class Verdict(TextChoices):
 
 
 class GateDecision(TextChoices):
-    """Lists the gate's decisions on a turn before it is stored. A quarantined turn is not searched."""
+    """The gate's decision on a turn before it is stored. Quarantined turns aren't searched."""
 
     ACCEPT = "accept", "stored as it is"
     ACCEPT_REDACTED = "accept_redacted", "stored with marks in place of what must not be kept"
@@ -365,12 +354,12 @@ class GateDecision(TextChoices):
 
     @property
     def lets_in(self) -> bool:
-        """Tells whether the turn becomes a memory."""
+        """True if the turn becomes a memory."""
         return self in (GateDecision.ACCEPT, GateDecision.ACCEPT_REDACTED)
 
 
 class GateAction(TextChoices):
-    """Lists a policy's actions on a turn in which the gate finds something of a kind."""
+    """A policy's action on a turn in which the gate finds something of a kind."""
 
     OFF = "off", "not looked for"
     ACCEPT = "accept", "noted and let through"
@@ -388,7 +377,7 @@ class PersonalDataKind(TextChoices):
 
 
 class EvaluationStatus(TextChoices):
-    """Lists the states of a run: `queued` until a worker takes it; `failed` says in its `error` why."""
+    """The state of a run, which is `queued` until a worker takes it; a failed one has the reason in `error`."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -397,7 +386,7 @@ class EvaluationStatus(TextChoices):
 
 
 class ErasureTarget(TextChoices):
-    """Names the object of an erasure."""
+    """The target of an erasure."""
 
     MEMORIES = "memories"
     SESSION = "session"
@@ -406,8 +395,10 @@ class ErasureTarget(TextChoices):
 
 
 class ErasureStatus(TextChoices):
-    """Lists the states of an erasure. `waiting`: all is cleared that can be, and the rest is tried again; `failed`
-    says in its `error` why."""
+    """The state of an erasure.
+
+    A `waiting` one has deleted all that it could, and tries the rest again; a failed one has the reason in `error`.
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -417,7 +408,7 @@ class ErasureStatus(TextChoices):
 
 
 class ImportFormat(TextChoices):
-    """Names the program that an imported file comes from."""
+    """The program that an imported file comes from."""
 
     CHATGPT = "chatgpt", "ChatGPT"
     CLAUDE = "claude", "Claude"
@@ -429,8 +420,10 @@ class ImportFormat(TextChoices):
 
 
 class ImportState(TextChoices):
-    """Lists the states of an import. `preview`: no import was requested; `failed`: its `problem`, or its job, says
-    why."""
+    """The state of an import; `preview` means that no import was requested.
+
+    A failed one, or its job, has the reason in `problem`.
+    """
 
     PREVIEW = "preview"
     QUEUED = "queued"
@@ -442,7 +435,7 @@ class ImportState(TextChoices):
 
 
 class TrainingFile(TextChoices):
-    """Lists the files of a training data set, as TRL reads them; `evaluation` asks again in other words."""
+    """A file of a training data set, as TRL reads it; `evaluation` asks again in other words."""
 
     SFT = "sft"
     PREFERENCE = "preference"
@@ -450,7 +443,7 @@ class TrainingFile(TextChoices):
 
 
 class TrainingOrigin(TextChoices):
-    """Names the material of a line of a training data set."""
+    """The material of a line of a training data set."""
 
     DIALOGUE = "dialogue", "a question and an answer that was marked as useful"
     MEMORY = "memory", "a pinned or important memory, a fact, or one that was marked as useful"
@@ -459,8 +452,7 @@ class TrainingOrigin(TextChoices):
 
 
 class TrainingState(TextChoices):
-    """Lists the states of a training data set. `stale`: a memory in it has changed; `dropped`: its files were
-    deleted."""
+    """The state of a training data set: a memory in a `stale` one has changed, and a `dropped` one has no files."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -472,9 +464,9 @@ class TrainingState(TextChoices):
 
 
 class CubeSignature(TextChoices):
-    """Names the signer of a cube's file: this server, another whose key it knows or shares, an unknown key, or none.
+    """The signer of a cube's file: this server, another whose key it knows or shares, an unknown key, or none.
 
-    A file whose signature does not verify is refused.
+    A file whose signature doesn't verify is refused.
     """
 
     OWN = "own"
@@ -484,14 +476,14 @@ class CubeSignature(TextChoices):
 
 
 class CubeFileKind(TextChoices):
-    """Lists the operations on a cube's file."""
+    """An operation on a cube's file."""
 
     DUMP = "dump"
     LOAD = "load"
 
 
 class CubeFileState(TextChoices):
-    """Lists the states of a cube's file. `failed`: its `problem`, or its job, says why."""
+    """The state of a cube's file; a failed one, or its job, has the reason in `problem`."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -502,8 +494,10 @@ class CubeFileState(TextChoices):
 
 
 class AdapterState(TextChoices):
-    """Lists the states of an adapter. `candidate`: it passed the evaluation; `refused`: it did not; `stale`: it has
-    learnt something that no longer holds."""
+    """The state of an adapter.
+
+    A `candidate` passed the evaluation, a `refused` one didn't, and a `stale` one has learnt what no longer holds.
+    """
 
     TRAINING = "training"
     CANDIDATE = "candidate"
@@ -514,7 +508,7 @@ class AdapterState(TextChoices):
 
 
 class CubeIds(TextChoices):
-    """Selects the ids of a loaded cube's rows: the file's, new ones, or the choice that fits the file's origin."""
+    """The ids of a loaded cube's rows: the file's, new ones, or whichever fits the file's origin."""
 
     AUTO = "auto"
     KEEP = "keep"
@@ -522,7 +516,7 @@ class CubeIds(TextChoices):
 
 
 class BulkChangeVerb(TextChoices):
-    """Lists the changes that can be made to many memories at once."""
+    """A change that can be made to many memories at once."""
 
     ARCHIVE = "archive"
     EDIT = "edit"
@@ -530,7 +524,7 @@ class BulkChangeVerb(TextChoices):
 
 
 class BulkOutcome(TextChoices):
-    """Lists the outcomes for one memory. `unchanged`: it was so already, or is gone."""
+    """The outcome for one memory; an `unchanged` one was so already, or is gone."""
 
     WAITING = "waiting"
     CHANGED = "changed"
@@ -539,7 +533,7 @@ class BulkOutcome(TextChoices):
 
 
 class BulkChangeState(TextChoices):
-    """Lists the states of a bulk change. `dry_run`: no change was requested."""
+    """The state of a bulk change; `dry_run` means that no change was requested."""
 
     DRY_RUN = "dry_run"
     QUEUED = "queued"
@@ -550,7 +544,7 @@ class BulkChangeState(TextChoices):
 
 
 class ErasedSessionState(TextChoices):
-    """Lists the states of an erased session. `rebuild`: a summary was deleted and turns are left for a new one."""
+    """The state of an erased session; `rebuild` means that a summary was deleted and turns are left for a new one."""
 
     OPEN = "open"
     REBUILD = "rebuild"
@@ -558,8 +552,7 @@ class ErasedSessionState(TextChoices):
 
 
 class JobState(TextChoices):
-    """Lists the states of a job: `queued` until a worker takes it, and again between attempts; `failed` waits for a
-    person."""
+    """The state of a job, which is `queued` before and between attempts; a failed one waits for a person."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -569,8 +562,7 @@ class JobState(TextChoices):
 
 
 class JobPriority(IntegerChoices):
-    """Selects the worker processes that take a job: for erasures (interactive), short jobs (normal) or long ones
-    (bulk)."""
+    """The worker processes that take a job: for erasures (interactive), short jobs (normal) or long ones (bulk)."""
 
     INTERACTIVE = 0, "interactive"
     NORMAL = 1, "normal"
@@ -578,15 +570,14 @@ class JobPriority(IntegerChoices):
 
 
 class ActivationEngine(TextChoices):
-    """Names the program that computes the keys and values of a prefix, and writes their file."""
+    """The program that computes the keys and values of a prefix, and writes their file."""
 
     LLAMACPP = "llamacpp", "a slot of llama.cpp's server"
     TRANSFORMERS = "transformers", "transformers, in the worker"
 
 
 class ActivationState(TextChoices):
-    """Lists the states of an activation cache: `building` until its file is whole; a `stale` one is no longer used,
-    and its file is deleted."""
+    """The state of an activation cache: `building` until its file is complete, `stale` once it is to be deleted."""
 
     BUILDING = "building"
     READY = "ready"
@@ -594,7 +585,7 @@ class ActivationState(TextChoices):
 
 
 class DropReason(TextChoices):
-    """Says why an activation cache is deleted."""
+    """The reason why an activation cache is deleted."""
 
     MEMORY = "memory", "a memory that it holds was changed, superseded or deleted"
     ERASED = "erased", "a memory that it holds was erased"
@@ -606,21 +597,21 @@ class DropReason(TextChoices):
 
 
 class PromptForm(TextChoices):
-    """Names the position of a prefix in a prompt: a cache for one form cannot serve the other."""
+    """The position of a prefix in a prompt; a cache for one form can't serve the other."""
 
     ANSWER = "answer", "what /v1/answer and /v1/chat send"
     COMPLETION = "completion", "what /v1/chat/completions sends"
 
 
 class DocumentFormat(TextChoices):
-    """Names the markup of a document's text, which decides where the text may be cut."""
+    """The markup of a document's text, which decides where the text may be cut."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
 
 
 class FileType(TextChoices):
-    """Names the type of a file, by its content: the optional parser reads the first five."""
+    """The type of a file by its content; the optional parsers read the first five."""
 
     PDF = "pdf", "PDF"
     DOCX = "docx", "Word"
@@ -636,7 +627,7 @@ class FileType(TextChoices):
 
 
 class FileRefusal(TextChoices):
-    """Says why a file did not become a document; empty if it did, or is not finished yet."""
+    """The reason why a file didn't become a document, empty if it did or isn't finished yet."""
 
     EMPTY = "empty", "it holds nothing"
     UNSUPPORTED = "unsupported", "it is of no kind that is read"
@@ -661,7 +652,7 @@ class FileRefusal(TextChoices):
 
 
 class FileState(TextChoices):
-    """Lists the states of a file. `refused`: its `problem` says why it did not become a document."""
+    """The state of a file; a `refused` one has the reason in `problem`."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -680,7 +671,7 @@ class EntityKind(TextChoices):
 
 
 class Predicate(TextChoices):
-    """Lists the relations of one entity to another, as said in a memory: subject, predicate, object."""
+    """The relation of one entity to another, as stated in a memory: subject, predicate, object."""
 
     WORKS_AT = "works_at"
     STUDIES_AT = "studies_at"
@@ -697,7 +688,7 @@ class Predicate(TextChoices):
 
 
 class AliasLink(TextChoices):
-    """Says why a name stands for its entity."""
+    """The reason why a name stands for its entity."""
 
     OWN = "own", "the entity was made for it"
     RULE = "rule", "it is the first or last name of one full name only"
@@ -707,8 +698,10 @@ class AliasLink(TextChoices):
 
 
 class SummaryTrigger(TextChoices):
-    """Says why a session's summary was made: there was none, enough turns were not covered by the last one,
-    something that the last one quotes no longer holds, or it was requested again."""
+    """The reason why a session's summary was made.
+
+    There was none, the last one lacked enough turns or quoted something that no longer holds, or it was requested.
+    """
 
     BOOTSTRAP = "bootstrap_summary"
     NEW_MESSAGES = "new_messages_threshold"
@@ -723,7 +716,7 @@ class ProcedureKind(TextChoices):
 
 
 class PackSection(TextChoices):
-    """Lists the sections of a context, in their order: the least changing between two questions comes first."""
+    """A section of a context, ordered by how little it changes between two questions."""
 
     PROCEDURAL = "procedural"
     DURABLE = "durable"
@@ -733,15 +726,14 @@ class PackSection(TextChoices):
 
 
 class AnswerMode(TextChoices):
-    """Selects how an answer is made: `extractive` ones only quote; `model` ones are written by a language model,
-    from numbered memories."""
+    """The way to make an answer: `extractive` ones only quote, `model` ones are written from numbered memories."""
 
     EXTRACTIVE = "extractive"
     MODEL = "model"
 
 
 class ModelKind(TextChoices):
-    """Names the task of a model that is called over the network."""
+    """The task of a model that is called over the network."""
 
     CHAT = "chat"
     EMBEDDING = "embedding"
@@ -749,7 +741,7 @@ class ModelKind(TextChoices):
 
 
 class ModelPurpose(TextChoices):
-    """Names the purpose of a model call; each purpose may use a separate chat model."""
+    """The purpose of a model call; each may use a separate chat model."""
 
     ANSWER = "answer"
     SUMMARISE = "summarise"
@@ -759,12 +751,12 @@ class ModelPurpose(TextChoices):
     RERANK = "rerank"
 
 
-# The purposes of chat models: each has a setting MEMOS_LLM_<PURPOSE>_MODEL and a value of the policy.
+# Purposes of chat models, each with a value `models.PURPOSE` of the policy.
 CHAT_PURPOSES = (ModelPurpose.ANSWER, ModelPurpose.SUMMARISE, ModelPurpose.EXTRACT, ModelPurpose.JUDGE)
 
 
 class ModelCallStatus(TextChoices):
-    """Lists the outcomes of a model call. Cancelled: the reader of the answer left."""
+    """The outcome of a model call; a cancelled one lost its reader."""
 
     OK = "ok"
     FAILED = "failed"
@@ -772,14 +764,14 @@ class ModelCallStatus(TextChoices):
 
 
 class BudgetPeriod(TextChoices):
-    """Names the length of a budget's period; each begins at midnight (UTC)."""
+    """The length of a budget's period, which starts at midnight (UTC)."""
 
     DAY = "day", "a day"
     MONTH = "month", "a calendar month"
 
 
 class UsageGroup(TextChoices):
-    """Selects the key by which the figures of model calls are summed."""
+    """The key by which the figures of model calls are summed."""
 
     DAY = "day"
     KEY = "key"
@@ -789,8 +781,11 @@ class UsageGroup(TextChoices):
 
 
 class AnswerCriterion(TextChoices):
-    """Lists the criteria for an answer of an evaluation: it says the same as the expected one; gives the time, give
-    or take one; gives the newest value; follows the preference; chooses the option; says that it is not known."""
+    """The criterion for an answer in an evaluation.
+
+    It must say the same as the expected one, give the time up to a difference of one, give the newest value, follow the
+    preference, choose the option, or say that it isn't known.
+    """
 
     ANSWER = "answer"
     TIME = "time"
@@ -801,8 +796,10 @@ class AnswerCriterion(TextChoices):
 
 
 class NoAnswer(TextChoices):
-    """Says why a question is not answered: no memory came back, none is relevant enough, no part of them fits, or
-    the model that read them says so."""
+    """The reason why a question isn't answered.
+
+    No memory was found, none is relevant enough, no part of them fits, or the model that read them says so.
+    """
 
     NOTHING_FOUND = "nothing_found"
     BELOW_FLOOR = "below_relevance_floor"
@@ -811,7 +808,7 @@ class NoAnswer(TextChoices):
 
 
 class CutReason(TextChoices):
-    """Says why an item of a pack is not in the context."""
+    """The reason why an item of a pack isn't in the context."""
 
     OVER_BUDGET = "over_budget", "there was no room for it under max_tokens"
     IN_WINDOW = "in_window", "the window shows it"
@@ -821,7 +818,7 @@ class CutReason(TextChoices):
 
 
 class ErrorCode(TextChoices):
-    """Lists the `code` values of the API's errors, and their meanings."""
+    """The `code` values of the API's errors with their meanings."""
 
     INVALID_REQUEST = "invalid_request", "the request is wrong: `detail` says where"
     NOT_AUTHENTICATED = "not_authenticated", "no key, or one that is not valid"
@@ -861,7 +858,7 @@ class ErrorCode(TextChoices):
 
 
 class Degradation(TextChoices):
-    """Lists the values of an answer's `degraded`, each a part of the service that was missing."""
+    """The values of an answer's `degraded`, each for a part of the service that was missing."""
 
     EMBEDDING_DELAYED = "embedding_delayed", "found by words until the worker has embedded it"
     SESSION_WINDOW_UNAVAILABLE = "session_window_unavailable", "Redis does not answer: no session window"

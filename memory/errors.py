@@ -1,4 +1,4 @@
-"""Refusals that callers are meant to read: each carries a stable code, a sentence and what to do about it."""
+"""Errors for callers to read: each has a stable code, a sentence, and what to do about it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from memory.enums import ErrorCode
 
 
 class MemosError(Exception):
-    """Base of every refusal. `status` is the HTTP status that the API answers with.
+    """The base of all refusals; `status` is the HTTP status of the API's answer.
 
-    `retry_after`: with 503, the seconds after which asking again makes sense.
+    With status 503, `retry_after` is the number of seconds after which a retry makes sense.
     """
 
     status = 500
@@ -39,7 +39,7 @@ class Conflict(MemosError):
 
 
 class NamespaceGone(Conflict):
-    """The namespace was taken away while something was stored in it: what had made it came to nothing."""
+    """Raised if the namespace was deleted while something was stored in it, with whatever had created it."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -54,7 +54,7 @@ class IdempotencyConflict(Conflict):
 
 
 class PreconditionFailed(MemosError):
-    """The row is not in the state that the caller made its change for (RFC 9110, If-Match)."""
+    """Raised if the row isn't in the state that the caller made its change for (RFC 9110, If-Match)."""
 
     status = 412
     code = ErrorCode.PRECONDITION_FAILED.value
@@ -66,14 +66,14 @@ class InvalidInput(MemosError):
 
 
 class FileTooLarge(MemosError):
-    """A file that is sent has more bytes than a file may have."""
+    """Raised if a file that was sent has too many bytes."""
 
     status = 413
     code = ErrorCode.PAYLOAD_TOO_LARGE.value
 
 
 class NoRoom(MemosError):
-    """The server's disk has no place for a file that it has to look at or to keep."""
+    """Raised if the server's disk has no space for a file to inspect or store."""
 
     status = 503
     code = ErrorCode.OVERLOADED.value
@@ -81,64 +81,64 @@ class NoRoom(MemosError):
 
 
 class ParserUnavailable(MemosError):
-    """The server lacks what reads files of this kind; asking again does not help, so it is not a 503."""
+    """Raised if the server can't read files of this kind; a retry doesn't help, so it isn't a 503."""
 
     status = 415
     code = ErrorCode.PARSER_UNAVAILABLE.value
 
 
 class EmbeddingUnavailable(MemosError):
-    """The embedding provider did not answer; a query cannot be ranked by meaning until it does."""
+    """Raised if the embedding provider didn't answer, without which a query can't be ranked by meaning."""
 
     status = 503
     code = ErrorCode.EMBEDDING_UNAVAILABLE.value
 
 
 class EmbeddingRefused(EmbeddingUnavailable):
-    """The provider answered that it will not embed this text, now or later."""
+    """Raised if the provider will never embed this text."""
 
 
 class DeadlineExceeded(MemosError):
-    """The request took longer than MEMOS_REQUEST_SECONDS."""
+    """Raised if the request took longer than MEMOS_REQUEST_SECONDS."""
 
     status = 503
     code = ErrorCode.DEADLINE_EXCEEDED.value
 
 
 class SearchTimedOut(MemosError):
-    """A statement of a search took longer than a search may."""
+    """Raised if a statement of a search took longer than allowed."""
 
     status = 503
     code = ErrorCode.SEARCH_TIMEOUT.value
 
 
 class WindowUnavailable(MemosError):
-    """Redis did not answer. Callers go on without the session window and say so."""
+    """Raised if Redis didn't answer; callers continue without the session window and say so."""
 
     status = 503
     code = ErrorCode.SESSION_WINDOW_UNAVAILABLE.value
 
 
 class RerankUnavailable(MemosError):
-    """The reranker did not answer in time, or answered what cannot be used. Queries keep the ranking without it."""
+    """Raised if the reranker didn't answer usably or in time; queries keep the ranking without it."""
 
     status = 503
     code = ErrorCode.RERANK_UNAVAILABLE.value
 
 
 class AdapterServerUnavailable(MemosError):
-    """A server that adapters are loaded into did not answer, or would not do it."""
+    """Raised if a server that adapters are loaded into didn't answer or refused."""
 
     status = 503
     code = ErrorCode.ADAPTER_SERVER_UNAVAILABLE.value
 
 
 class RedisAway(Exception):
-    """Redis did not answer, or did not a moment ago. Whoever asks it goes on without."""
+    """Raised if Redis doesn't answer or didn't a moment ago; callers continue without it."""
 
 
 class LLMUnavailable(MemosError):
-    """The language model did not answer, or answered what cannot be used."""
+    """Raised if the language model didn't answer, or not usably."""
 
     status = 503
     code = ErrorCode.LLM_UNAVAILABLE.value
@@ -149,30 +149,30 @@ class LLMUnavailable(MemosError):
 
 
 class LLMBusy(LLMUnavailable):
-    """This process calls the model as often at once as it may (MEMOS_LLM_CONCURRENCY)."""
+    """Raised if this process already makes as many calls of the model as allowed (MEMOS_LLM_CONCURRENCY)."""
 
     code = ErrorCode.LLM_BUSY.value
 
 
 class LLMTimeout(LLMUnavailable):
-    """The language model was asked and did not answer in time: it may have worked, and charged for it."""
+    """Raised if the language model didn't answer in time; it may have worked, and charged for it."""
 
 
 class LLMRefused(LLMUnavailable):
-    """This one request got no answer that can be used, whoever is at fault: the model may well answer others."""
+    """Raised if this one request got no usable answer, for whatever reason; the model may well answer others."""
 
 
 class LLMContextTooLong(LLMRefused):
-    """The model was sent more tokens than it takes; `detail` has the `prompt_tokens`."""
+    """Raised if the prompt has more tokens than the model takes; `detail` has the `prompt_tokens`."""
 
     status = 400
     code = ErrorCode.LLM_CONTEXT_TOO_LONG.value
 
 
 class PassedOnError(LLMUnavailable):
-    """The provider of the language model answered a request that was passed on with an error.
+    """Raised if the provider of the language model answered a request that was passed on with an error.
 
-    `status` is the provider's. `body`: what it says, in the shape of OpenAI's API; None when that cannot be passed on.
+    `status` is the provider's. `body` is its error in the format of OpenAI's API, None if it can't be passed on.
     """
 
     code = ErrorCode.LLM_ERROR.value
@@ -184,21 +184,21 @@ class PassedOnError(LLMUnavailable):
 
 
 class PassedOnRefusal(PassedOnError, LLMRefused):
-    """The provider will not answer this one request."""
+    """Raised if the provider refuses this one request."""
 
 
 class TooManyStreams(MemosError):
-    """The key has as many streams open as it may."""
+    """Raised if the key has as many open streams as allowed."""
 
     status = 503
     code = ErrorCode.TOO_MANY_STREAMS.value
 
 
 class BudgetExceeded(EmbeddingUnavailable, LLMUnavailable, RerankUnavailable):
-    """The call of a model might go beyond a hard budget, and was not made.
+    """Raised instead of calling a model if the call might exceed a hard budget.
 
-    Whoever goes on without a model that does not answer goes on without this one. `retry_seconds`: until the budget
-    begins anew.
+    Callers that continue without an unavailable model continue without this one, too. `retry_seconds` is the time until
+    the budget's next period.
     """
 
     status = 429
@@ -210,15 +210,15 @@ class BudgetExceeded(EmbeddingUnavailable, LLMUnavailable, RerankUnavailable):
 
 
 class AuditBroken(MemosError):
-    """Audit events are missing, were changed, or were slipped in."""
+    """Raised if audit events are missing, changed or inserted."""
 
     code = "audit_broken"
 
 
 class BackupError(MemosError):
-    """A backup or restore could not be carried out: a tool is missing, the disk is full, the server does not allow it.
+    """Raised if a backup or restore failed: a tool is missing, the disk is full, or the server doesn't allow it.
 
-    `returncode`, here and in its kinds, is the exit status of the commands.
+    `returncode`, here and in its subclasses, is the exit status of the commands.
     """
 
     code = "backup_failed"
@@ -226,14 +226,14 @@ class BackupError(MemosError):
 
 
 class BackupDamaged(BackupError):
-    """The file is no backup, was cut off or altered, or is encrypted with another key."""
+    """Raised if the file isn't a backup, was cut off or altered, or is encrypted with another key."""
 
     code = "backup_damaged"
     returncode = 3
 
 
 class RestoreRefused(BackupError):
-    """Nothing was touched: restoring here would lose something, or bring back what was forgotten."""
+    """Raised, before anything is changed, if restoring would lose something or bring back what was forgotten."""
 
     status = 409
     code = "restore_refused"
@@ -241,7 +241,7 @@ class RestoreRefused(BackupError):
 
 
 class BackupUnverified(BackupError):
-    """What the file restores is not what was backed up."""
+    """Raised if the restored data differs from what was backed up."""
 
     code = "backup_unverified"
     returncode = 5

@@ -1,19 +1,19 @@
-"""Of which kind a memory is, by its row. Defined once, in Python and as one SQL expression."""
+"""Defines the kind of a memory by its row, in Python and as one SQL expression."""
 
 from __future__ import annotations
 
 from memory.enums import MemoryKind, Role
 
-# The chunks of a document stand in a session of their own, named by this and the document's id.
+# The chunks of a document are in a separate session, named by this prefix and the document's id.
 SESSION_PREFIX = "document:"
-# The key of a preference's metadata that holds its attitude, object, scope and strength.
+# Key in a preference's metadata for its attitude, object, scope and strength.
 PREFERENCE_KEY = "preference"
-# What is less important is talk that says little: an episode, the first to decay.
+# A less important memory is an episode, talk that says little and decays first.
 EPISODE_BELOW = 0.40
 
 
 def kind_of(*, role: str, session: str, turn: int, importance: float, is_preference: bool = False) -> MemoryKind:
-    """The kind of a memory. Chunks and what was read in turns have turns below 0, the latter in their session."""
+    """Return the kind of a memory. Chunks and facts have negative turns; facts are in the session of their turns."""
     if is_preference:
         return MemoryKind.PREFERENCE
     if turn < 0:
@@ -23,7 +23,7 @@ def kind_of(*, role: str, session: str, turn: int, importance: float, is_prefere
     return MemoryKind.SAID if role == Role.USER else MemoryKind.ANSWERED
 
 
-# Of a memory `m`.
+# SQL expressions for a memory `m`.
 IS_DERIVED_SQL = f"(m.turn < 0 AND NOT starts_with(m.session, '{SESSION_PREFIX}'))"
 KIND_SQL = f"""(CASE WHEN m.is_preference THEN '{MemoryKind.PREFERENCE.value}'
     WHEN {IS_DERIVED_SQL} THEN '{MemoryKind.FACT.value}'

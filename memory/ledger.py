@@ -1,12 +1,12 @@
 """The erasure ledger: what must not come back with an older backup, in a file outside of the database.
 
-Only lines are added. An erasure is taken down before its first row goes, and its end before the receipt says
-`finished`: a process that is killed in between leaves a line too many, which the erasure, carried on, writes again, and
-never one too few. A line names memories and documents by their ids; sessions and speakers by HMAC-SHA256 under the
-server's secret. No text, no reason, no name.
+Lines are only added. An erasure is recorded before its first row is deleted, and its end before the receipt says
+`finished`. If a process is killed in between, the continued erasure writes a line twice, but never too few. Lines name
+memories and documents by id, and sessions and speakers by HMAC-SHA256 under the server's secret. They contain no text,
+reasons or names.
 
-Each line begins with the first half of its own SHA-256, so that one that was altered is found. Writers of one file wait
-for each other (flock); what a full disk or a crash left of a line is cut off by the next one.
+Each line starts with the first half of its SHA-256, which reveals alterations. Writers of one file wait for each other
+(flock). A line that a full disk or a crash left incomplete is cut off by the next write.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BEGUN = "begun"
 
 
 class LedgerUnavailable(MemosError):
-    """A line could not be written, or not to the disk."""
+    """Raised if a line couldn't be written, or not to the disk."""
 
     status = 503
     code = ErrorCode.ERASURE_LEDGER_UNAVAILABLE.value
@@ -50,10 +50,10 @@ class LedgerUnavailable(MemosError):
 
 @dataclass(slots=True)
 class LedgerErasure:
-    """One erasure: what it named, and how far it came (`begun`, `finished`, `failed`).
+    """One erasure: what it named, and its state (`begun`, `finished`, `failed`).
 
-    `session` and `speaker` are keyed hashes, made under the secret that `secret` stands for. `only_these`: of what was
-    named some stayed, and `memories` are those that are gone.
+    `session` and `speaker` are keyed hashes, made under the secret that `secret` identifies. `only_these` means that
+    some of what was named has stayed, and `memories` has only the deleted ones.
     """
 
     id: uuid.UUID
@@ -71,9 +71,10 @@ class LedgerErasure:
 
 @dataclass(slots=True)
 class Ledger:
-    """What a ledger says: erasures by their id, ids of the backups that were made, numbers of revoked API keys, users
-    who were erased, each with the namespace it belonged to; and of shares of cubes that were revoked, by namespace and
-    user, when that was last.
+    """The content of a ledger: erasures by id, ids of backups, and the numbers and prefixes of revoked API keys.
+
+    `users` are erased users with the namespaces they belonged to. `shares` has the time of the last revocation of each
+    share of a cube, by namespace and user.
     """
 
     erasures: dict[uuid.UUID, LedgerErasure] = field(default_factory=dict)
@@ -84,51 +85,51 @@ class Ledger:
 
 
 def path() -> Path | None:
-    """Where the ledger is; None when it was switched off."""
+    """Return the path of the ledger, None if it is off."""
     named = settings.MEMOS_ERASURE_LEDGER
     return None if named == "off" else Path(named)
 
 
 def secret_mark() -> str:
-    """Stands for MEMOS_SECRET_KEY: shows whether two hashes were made under the same one, and nothing of it."""
+    """Identify MEMOS_SECRET_KEY without revealing it, to show whether two hashes were made under the same one."""
     said = hmac.new(settings.MEMOS_KEY_PEPPER.encode(), b"which secret", hashlib.sha256)
     return said.hexdigest()[:16]
 
 
 def note_begin(erasure: Erasure) -> None:
-    """Takes an erasure down that is about to delete. Raises LedgerUnavailable."""
+    """Record an erasure that is about to delete. Raise LedgerUnavailable."""
     _append([_begin_line(erasure)])
 
 
 def note_end(erasure: Erasure, status: ErasureStatus) -> None:
-    """Takes down what an erasure that ends has deleted, before its receipt says so. Raises LedgerUnavailable."""
+    """Record what an erasure has deleted, before its receipt says so. Raise LedgerUnavailable."""
     _append([_end_line(erasure, status)])
 
 
 def note_backup(backup_id: str, *, now: datetime) -> None:
-    """Takes down that a backup was made: a ledger without it is older than the backup. Raises LedgerUnavailable."""
+    """Record that a backup was made: a ledger without it is older than the backup. Raise LedgerUnavailable."""
     _append([{"kind": "backup", "backup": backup_id, "at": now.isoformat()}])
 
 
 def note_revoked(key: ApiKey) -> None:
-    """Takes down that an API key was revoked. Raises LedgerUnavailable."""
+    """Record that an API key was revoked. Raise LedgerUnavailable."""
     _append([_key_line(key)])
 
 
 def note_user(namespace_id: int, user_id: uuid.UUID) -> None:
-    """Takes down that a user is erased. Raises LedgerUnavailable."""
+    """Record that a user is erased. Raise LedgerUnavailable."""
     _append([_user_line(namespace_id, user_id)])
 
 
 def note_revoked_share(namespace_id: int, user_id: uuid.UUID, *, now: datetime) -> None:
-    """Takes down that a cube is not shared with a user any more. Raises LedgerUnavailable."""
+    """Record that a cube is no longer shared with a user. Raise LedgerUnavailable."""
     _append([{"kind": "share", "namespace": namespace_id, "user": str(user_id), "at": now.isoformat()}])
 
 
 def complete() -> int:
-    """Adds what the database knows and the ledger does not: of before there was one, and of other servers' folders.
+    """Add what the database knows and the ledger lacks, from before it existed or in other servers' folders.
 
-    Returns how many lines that were. Raises LedgerUnavailable, RestoreRefused when the ledger is damaged.
+    Return the number of added lines. Raise LedgerUnavailable, or RestoreRefused if the ledger is damaged.
     """
     where = path()
     if where is None:
@@ -141,12 +142,12 @@ def complete() -> int:
 
 
 def read_database() -> Ledger:
-    """What the database itself knows of: as a ledger that names everything."""
+    """Return what the database itself knows, as a complete ledger."""
     return _parse(_of_database(Ledger()))
 
 
 def merge(*ledgers: Ledger) -> Ledger:
-    """All that the ledgers say; of one erasure the earlier ledger's word holds, unless the later one says it ended."""
+    """Merge ledgers; an erasure is taken from the earliest, unless only a later one says that it has ended."""
     whole = Ledger()
     for one in ledgers:
         whole.backups |= one.backups
@@ -162,7 +163,7 @@ def merge(*ledgers: Ledger) -> Ledger:
 
 
 def read(where: Path) -> Ledger:
-    """What the file says; a line that a crash cut off at its end says nothing. Raises RestoreRefused when damaged."""
+    """Read a ledger, ignoring a last line that a crash cut off. Raise RestoreRefused if the file is damaged."""
     try:
         raw = where.read_bytes()
     except OSError as error:
@@ -192,7 +193,7 @@ def _parse(lines: Iterable[dict[str, Any]]) -> Ledger:
         elif line["kind"] == "user":
             ledger.users.add((line["namespace"], uuid.UUID(line["user"])))
         elif line["kind"] == "share":
-            # Lines are in the order of time: the last one holds.
+            # Lines are ordered by time, so the last one counts.
             share = (line["namespace"], uuid.UUID(line["user"]))
             ledger.shares[share] = datetime.fromisoformat(line["at"])
         elif line["state"] == BEGUN:
@@ -221,7 +222,7 @@ def _erasure(line: dict[str, Any]) -> LedgerErasure:
 
 
 def _of_database(known: Ledger) -> Iterator[dict[str, Any]]:
-    """The lines of what is in the database and not in `known`."""
+    """Yield the lines for records of the database that `known` lacks."""
     erasures = Erasure.objects.across_namespaces().exclude(holders={}, status=ErasureStatus.FAILED)
     for erasure in erasures.order_by("created_at"):
         there = known.erasures.get(erasure.id)
@@ -254,7 +255,7 @@ def _begin_line(erasure: Erasure) -> dict[str, Any]:
         "speaker": erasure.speaker_digest,
         "secret": secret_mark() if erasure.session or erasure.speaker_digest else "",
         "documents": sorted(name.removeprefix(SESSION_PREFIX) for name in documents),
-        # All of a namespace are told by their time.
+        # The memories of a whole namespace are identified by their time.
         "memories": []
         if erasure.target == ErasureTarget.NAMESPACE
         else [identity.hex for identity in named.values_list("memory_id", flat=True)],
@@ -262,7 +263,7 @@ def _begin_line(erasure: Erasure) -> dict[str, Any]:
 
 
 def _end_line(erasure: Erasure, status: ErasureStatus) -> dict[str, Any]:
-    """`memories` is None when all that were named are gone."""
+    """Return the line for the end of an erasure; `memories` is None if all that were named are gone."""
     scope = Scope(erasure.namespace_id, erasure.namespace, erasure.actor)
     kept = erasure.holders.get("memory_memory", {}).get("kept")
     gone: list[str] | None = None
@@ -293,7 +294,7 @@ def _append(lines: Sequence[dict[str, Any]]) -> None:
         with _lock_file(where) as handle:
             _write(handle, data)
     except OSError as error:
-        # Receipts say so to whoever asked; where the file is, the log says.
+        # Callers see the error in receipts, but only the log has the path.
         log.error("the erasure ledger cannot be written", extra={"path": str(where), "reason": error.strerror})
         raise LedgerUnavailable(
             f"The erasure ledger cannot be written ({error.strerror}): see MEMOS_ERASURE_LEDGER."
@@ -301,7 +302,7 @@ def _append(lines: Sequence[dict[str, Any]]) -> None:
 
 
 def _write(handle: int, data: bytes) -> None:
-    """Adds whole lines and waits for the disk; on an error the file is as it was."""
+    """Append whole lines and wait for the disk; an error leaves the file unchanged."""
     end = _end_of_last_line(handle)
     os.ftruncate(handle, end)
     os.lseek(handle, end, os.SEEK_SET)
@@ -345,7 +346,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Waits until the names in a folder are on the disk."""
+    """Wait until a folder's directory entries are on disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""Prometheus metrics. Counters are kept a process and added up when they are read (PROMETHEUS_MULTIPROC_DIR)."""
+"""Prometheus metrics, counted per process and added up when they are read (PROMETHEUS_MULTIPROC_DIR)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _lock: IO[str] | None = None
 
 
 def take_place(kind: str) -> None:
-    """Count in the files of the first place of this kind that no live process has, on from what was counted there.
+    """Take the first metrics slot of this kind that no live process uses, and continue its counts.
 
-    The kernel frees the place of a process that ends. A process without one has files of its own, which stay: a file
-    for each process that ever ran would be read with each look at the metrics.
+    The kernel frees the slot of a process that ends. A process without a slot has its own files, which stay; a file for
+    every process that ever ran would be read with every scrape.
     """
     global _place, _lock
     for number in itertools.count():
@@ -61,33 +61,33 @@ DELIVERIES = Counter("memos_webhook_deliveries_total", "Attempts to deliver to a
 
 
 def count_facts(*, stored: int, merged: int, refused: Mapping[FactRefusal, int]) -> None:
-    """Counts the facts of one batch: stored, there already, and refused by reason."""
+    """Count the facts of one batch: stored, already there, and refused by reason."""
     by_outcome = {"stored": stored, "merged": merged, **{reason.value: count for reason, count in refused.items()}}
     for outcome, count in by_outcome.items():
         FACTS.labels(outcome).inc(count)
 
 
 def count_preferences(*, taken: int, refused: Mapping[FactRefusal, int], unanswered: int) -> None:
-    """Counts what a language model read in one batch: taken, refused by reason; turns for which it answered rubbish."""
+    """Count what a language model read in one batch: taken, refused by reason, and turns without a usable answer."""
     by_outcome = {"taken": taken, "unanswered": unanswered, **{str(reason): count for reason, count in refused.items()}}
     for outcome, count in by_outcome.items():
         PREFERENCES.labels(outcome).inc(count)
 
 
 def count_delivery(outcome: str) -> None:
-    """Counts one attempt to deliver: delivered, retried or failed."""
+    """Count one delivery attempt as delivered, retried or failed."""
     DELIVERIES.labels(outcome).inc()
 
 
 def observe_request(*, method: str, route: str, status: int, seconds: float) -> None:
-    """Counts one answered request under its route (never its path: ids would make a series each)."""
+    """Count one answered request under its route; ids in paths would create a series each."""
     known = method if method in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS") else "other"
     REQUESTS.labels(known, route, str(status)).inc()
     SECONDS.labels(route).observe(seconds)
 
 
 def exposition(gauges: dict[str, tuple[str, float]]) -> bytes:
-    """The text that Prometheus reads: the counters of all processes and `gauges` {name: (help, value)}."""
+    """Return the text for Prometheus: the counters of all processes, and `gauges` {name: (help, value)}."""
     registry = REGISTRY
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         registry = CollectorRegistry()

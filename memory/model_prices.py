@@ -1,4 +1,4 @@
-"""The operator's own prices of models, as MEMOS_MODEL_PRICES gives them."""
+"""The operator's prices of models from MEMOS_MODEL_PRICES."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXAMPLE = '{"vllm/qwen3-32b": {"input": 0.1, "cached": 0.02, "output": 0.4, "da
 
 @dataclass(frozen=True, slots=True)
 class OwnPrice:
-    """US dollars a million tokens, and `call` for each call beside them. `date`: since when, where it is said."""
+    """Prices in US dollars per million tokens, and `call` for each call; `date` is their start, if given."""
 
     input: Decimal
     cached: Decimal
@@ -29,13 +29,13 @@ class OwnPrice:
     date: date | None
 
     def cost(self, *, prompt: int, cached: int, completion: int) -> Decimal:
-        """US dollars of one call; `cached` are some of the `prompt` tokens."""
+        """Return the price of one call in US dollars; `cached` tokens are part of the `prompt` tokens."""
         tokens = (prompt - cached) * self.input + cached * self.cached + completion * self.output
         return tokens / 1_000_000 + self.call
 
 
 def read_prices(given: str) -> dict[str, OwnPrice]:
-    """Prices by `provider/model`, out of JSON or the file (.json or .toml) at the path. Raises ConfigurationError."""
+    """Read prices by `provider/model` from JSON, or from a .json or .toml file. Raise ConfigurationError."""
     if not given.strip():
         return {}
     entries = _entries(given.strip())
@@ -84,7 +84,7 @@ def _price(model: str, entry: Any) -> OwnPrice:
     per_token = amounts.get("input", Decimal(0))
     return OwnPrice(
         input=per_token,
-        # Without a price of their own, cached tokens cost what the others do.
+        # Cached tokens without a separate price cost the same as others.
         cached=amounts.get("cached", per_token),
         output=amounts.get("output", Decimal(0)),
         call=amounts.get("call", Decimal(0)),

@@ -1,6 +1,6 @@
-"""The values that govern a namespace, each declared once: its key, unit, range, default and words.
+"""The values that govern a namespace, each declared once with its key, unit, range, default and description.
 
-The settings read them from MEMOS_POLICY, before anything of Django is there; `governance/policy.py` decides by them.
+The settings read them from MEMOS_POLICY before Django is set up; `governance/policy.py` uses them for decisions.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from memory.text.zones import DEFAULT_ZONE, problem_of_zone
 
 Value = bool | int | float | str
 
-# The setting that gives values of the policy for all namespaces.
+# The setting for policy values of all namespaces.
 SETTING: Final = "MEMOS_POLICY"
 _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
-# A provider and a model, whose name may have slashes of its own.
+# A provider and a model, whose name may contain slashes.
 MODEL_NAME = re.compile(r"[a-z]{1,40}/[^\s/\x00-\x1f][^\s\x00-\x1f]{0,199}")
-# Leaving out what is below loses less than a point of R@10 on every set that it was measured on: docs/relevance.md.
+# Leaving out hits below this loses less than a point of R@10 on every measured data set: docs/relevance.md.
 RELEVANCE_FLOOR = 0.04
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One governed value. `choices` for words; `minimum`..`maximum` for numbers.
+    """A governed value, with `choices` for words, or `minimum`..`maximum` for numbers.
 
-    A word without choices is the name of a time zone (`is_zone`) or of a model, `provider/model`, or "" for the one of
+    A word without choices is the name of a time zone (`is_zone`), or of a model as `provider/model` or "" for that of
     the settings.
     """
 
@@ -46,7 +46,7 @@ class Knob:
 
     @property
     def range(self) -> Sentence:
-        """What it may be, in words."""
+        """The allowed values in words."""
         if isinstance(self.default, bool):
             return Sentence(_("true or false"))
         if self.choices:
@@ -62,7 +62,7 @@ class Knob:
 
     @property
     def is_model(self) -> bool:
-        """Whether it is the name of a model."""
+        """True if it is the name of a model."""
         return isinstance(self.default, str) and not self.choices and not self.is_zone
 
     @property
@@ -70,7 +70,7 @@ class Knob:
         return isinstance(self.default, float)
 
     def problem_of(self, value: object) -> str | None:
-        """What is wrong with `value`, as a sentence without its subject; None when nothing is."""
+        """Return the problem with `value` as the predicate of a sentence, or None."""
         if isinstance(self.default, bool):
             right = isinstance(value, bool)
         elif self.choices:
@@ -90,7 +90,7 @@ class Knob:
         return Sentence(_("must be %(range)s."), range=self.range)
 
     def read(self, word: str) -> Value:
-        """The value that `word` of MEMOS_POLICY says. Raises ConfigurationError."""
+        """Parse a `word` of MEMOS_POLICY. Raise ConfigurationError if it isn't allowed."""
         value: Value = word
         if isinstance(self.default, bool):
             value = FLAGS.get(word.lower(), word)
@@ -207,15 +207,6 @@ KNOBS: tuple[Knob, ...] = (
         choices=("off", "rules", "model"),
     ),
     _knob(
-        "tree",
-        "off",
-        _(
-            "browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take "
-            "part in searches, too."
-        ),
-        choices=("off", "browse", "rank"),
-    ),
-    _knob(
         "extract",
         "off",
         _("facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them."),
@@ -284,7 +275,7 @@ DEFAULTS: dict[str, Value] = {knob.key: knob.default for knob in KNOBS}
 
 
 def read_policy(given: Mapping[str, str]) -> dict[str, Value]:
-    """The values of MEMOS_POLICY by key. Raises ConfigurationError for an unknown key or a value out of range."""
+    """Parse MEMOS_POLICY by key. Raise ConfigurationError for an unknown key or a value out of range."""
     for key in given.keys() - BY_KEY.keys():
         raise ConfigurationError(f"{SETTING}: {key!r} is no value of the policy; they are: {', '.join(BY_KEY)}")
     return {key: BY_KEY[key].read(word) for key, word in given.items()}

@@ -1,4 +1,4 @@
-"""Settings of former versions: a server that still has one set says what became of it."""
+"""Settings of earlier versions: a server that still sets one reports what became of it."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _FIXED: Final = {
     "the records of reads never wait for the disk": "MEMOS_DURABLE_READS",
     "every large namespace has an index of pgvector": "MEMOS_POLICY_INDEX",
 }
-# These protected something: a server that still has one set does not start.
+# These protected something, so a server that still sets one doesn't start.
 REFUSED: Final = {
     "MEMOS_WEBHOOK_THREADS": "MEMOS_WEBHOOK_WORKERS has taken its place",
     "MEMOS_OAUTH_ALGORITHMS": "tokens may be signed by RS256 or ES256",
 }
-# What became of each, as the end of a sentence.
+# The fate of each setting, as the end of a sentence.
 FIXED: Final = {name: says for says, names in _FIXED.items() for name in names.split()}
 
-# The keys of the policy that the others set.
+# Policy keys that the other removed settings set.
 _KEYS: Final = """
     timezone gate.strict gate.worth_threshold gate.personal_data gate.secrets gate.injection conflicts.settle
     retrieval.relevance_floor duplicates.collapse decay.enabled decay.floor decay.half_life_days.said
     decay.half_life_days.answered decay.half_life_days.episode decay.half_life_days.document decay.half_life_days.fact
-    decay.half_life_days.preference preferences tree extract training.consent ttl_days retention.packs_days
+    decay.half_life_days.preference preferences extract training.consent ttl_days retention.packs_days
     retention.evaluation_days retention.quarantine_days legal_hold working_memory.hours quota.memories
     quota.writes_per_day budget.period budget.soft_usd budget.hard_usd budget.soft_tokens budget.hard_tokens
 """

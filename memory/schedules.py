@@ -1,4 +1,4 @@
-"""Lists the schedules. `ensure_schedules` makes django-q2's rows match the list; it may run any number of times."""
+"""Lists the schedules; `ensure_schedules` makes django-q2's rows match the list, and can be repeated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory.services.jobs.schedules import mend_clock
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Represents a task and how often it runs, in minutes. One that `goes_on` runs again at once while work is left."""
+    """A task and its interval in minutes. One that `goes_on` runs again immediately while work is left."""
 
     name: str
     task: str
@@ -32,7 +32,6 @@ SCHEDULES = (
     Entry("memos: judge unsure pairs", "judge_unsure_pairs", 1),
     Entry("memos: request facts", "request_facts", 1),
     Entry("memos: request preferences", "request_preferences", 1),
-    Entry("memos: request trees", "request_trees", 1),
     Entry("memos: forget unmentioned entities", "forget_unmentioned_entities", 60),
     Entry("memos: request missing summaries", "request_missing_summaries", 1),
     Entry("memos: request lost erasures", "request_lost_erasures", 1),
@@ -58,7 +57,7 @@ SCHEDULES = (
 
 
 def ensure_schedules() -> None:
-    """Creates or corrects the schedules of SCHEDULES and removes those that MemOS no longer has."""
+    """Create or update the schedules in `SCHEDULES`, and delete obsolete ones."""
     names = [entry.name for entry in SCHEDULES]
     Schedule.objects.filter(name__startswith="memos: ").exclude(name__in=names).delete()
     for entry in SCHEDULES:

@@ -1,7 +1,7 @@
-"""Folders for files that are on a disk while they are looked at.
+"""Temporary folders for files on disk while they are inspected.
 
-Each is gone with the block that opened it. What a process that was killed has left is known by its lock, which nobody
-holds, and taken away when the next folder is opened, and by the clock.
+Each is deleted at the end of its block. What a killed process leaves behind is recognised by its unlocked lock file,
+and deleted when the next folder is opened and by a schedule.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _LOCK, _UNLOCKED = "lock", "lock.new"
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder that only this user may read."""
+    """Yield a folder that only this user may read."""
     clear_leftovers()
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
         folder = Path(name)
         with (folder / _UNLOCKED).open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            # It has this name only while somebody holds it.
+            # The file has this name only while it is locked.
             (folder / _UNLOCKED).rename(folder / _LOCK)
             yield folder
 
 
 def clear_leftovers() -> int:
-    """Takes away this user's folders whose process is gone; returns how many."""
+    """Delete this user's folders whose process is gone; return how many."""
     cleared = 0
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
@@ -43,6 +43,6 @@ def clear_leftovers() -> int:
                 shutil.rmtree(folder, ignore_errors=True)
                 cleared += 1
         except (FileNotFoundError, BlockingIOError):
-            # It went meanwhile, is only just being made, or is in use.
+            # It was deleted meanwhile, is just being created, or is in use.
             continue
     return cleared

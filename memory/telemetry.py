@@ -1,8 +1,7 @@
-"""Traces and metrics by OTLP, with MEMOS_TELEMETRY: where to, and how often, OpenTelemetry's own variables say.
+"""Exports traces and metrics by OTLP with MEMOS_TELEMETRY; OpenTelemetry's own variables set the target and interval.
 
-No span holds what people said or asked, an address with its query string, a parameter of a statement or the name of a
-key in Redis. The instrumentation of Django writes addresses and those who ask into spans; requests are followed here
-instead.
+No span contains what people said or asked, a URL with its query string, a statement's parameter or the name of a Redis
+key. Django's instrumentation writes URLs and users into spans, so requests are traced here instead.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from memory import tracing
 from memory.enums import ModelCallStatus, ModelKind
 from memory.providers.calls import EndedCall, call_ended
 
-# GenAI's words for what a model does; a rerank has none there.
+# Operation names of the GenAI conventions, which have none for a rerank.
 _OPERATIONS = {ModelKind.CHAT: "chat", ModelKind.EMBEDDING: "embeddings", ModelKind.RERANK: "rerank"}
 _NAME = "memos"
 
 
 class Telemetry:
-    """Makes spans and metrics of a process with the providers that it is given."""
+    """Creates the spans and metrics of a process with the given providers."""
 
     def __init__(self, tracers: TracerProvider, meters: MeterProvider) -> None:
         self._tracers, self._meters = tracers, meters
@@ -50,7 +49,7 @@ class Telemetry:
         return self._tracer.start_as_current_span(name, attributes=dict(attributes))
 
     def open_statement(self, statement: str) -> Any:
-        """As the instrumentation of psycopg keeps those that pass through its cursors."""
+        """Open a span like those of psycopg's instrumentation for statements that pass through its cursors."""
         text = statement.strip()
         attributes = {"db.system": "postgresql", "db.statement": text}
         return self._tracer.start_as_current_span(text.split(None, 1)[0], kind=SpanKind.CLIENT, attributes=attributes)
@@ -100,7 +99,7 @@ class Telemetry:
             context.detach(token)
 
     def note_model_call(self, *, call: EndedCall, **_signal: Any) -> None:
-        """Keeps a call of a model that has ended as a span (semantic conventions for GenAI), and its figures."""
+        """Record a finished call of a model as a span (semantic conventions for GenAI) and in the metrics."""
         planned, usage = call.planned, call.usage
         operation = _OPERATIONS[planned.kind]
         common = {
@@ -131,13 +130,13 @@ class Telemetry:
         self._calls.record(call.duration_ms / 1000, common)
 
     def flush(self) -> None:
-        """Sends what has not been sent yet."""
+        """Send what hasn't been sent yet."""
         self._tracers.force_flush()
         self._meters.force_flush()
 
 
 def start(version: str) -> Telemetry:
-    """Follows this process and those that it forks. Statements and commands sent to Redis become spans too."""
+    """Trace this process and its forks, including SQL statements and Redis commands."""
     resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", _NAME), "service.version": version})
     tracers = TracerProvider(resource=resource)
     tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

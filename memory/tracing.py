@@ -1,4 +1,4 @@
-"""Spans of what MemOS does: nothing until `memory.telemetry` is started, which alone imports OpenTelemetry."""
+"""Spans of MemOS's work, which are no-ops until `memory.telemetry` starts, the only module to import OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Piece = TypeVar("Piece")
 
 
 class SpanMaker(Protocol):
-    """Whoever makes spans; `memory.telemetry` does."""
+    """Creates spans; `memory.telemetry` implements it."""
 
     def open_span(self, name: str, attributes: Mapping[str, str | int | float]) -> AbstractContextManager[Any]: ...
     def open_statement(self, statement: str) -> AbstractContextManager[Any]: ...
@@ -27,55 +27,55 @@ _nothing: AbstractContextManager[None] = nullcontext()
 
 
 def use(telemetry: SpanMaker | None) -> None:
-    """From now on spans are made by `telemetry`; by nobody when it is None."""
-    global _telemetry  # noqa: PLW0603 - one a process
+    """Let `telemetry` create spans from now on, or nothing if it is None."""
+    global _telemetry  # noqa: PLW0603 - one per process
     _telemetry = telemetry
 
 
 def span(name: str, **attributes: str | int | float) -> AbstractContextManager[Any]:
-    """What happens inside is one step of the work around it. Neither name nor attributes may hold what people said."""
+    """Trace the block as a step of the current work. Neither name nor attributes may contain what people said."""
     return _nothing if _telemetry is None else _telemetry.open_span(name, attributes)
 
 
 def statement_span(statement: str) -> AbstractContextManager[Any]:
-    """What happens inside is a statement of SQL, whose parameters are not kept."""
+    """Trace the block as an SQL statement, without its parameters."""
     return _nothing if _telemetry is None else _telemetry.open_statement(statement)
 
 
 def request_span(method: str, headers: Mapping[str, str]) -> AbstractContextManager[Any]:
-    """What happens inside answers a request; a `traceparent` among its headers names the trace that it belongs to."""
+    """Trace the block as the answer to a request, as part of the trace in its `traceparent` header, if any."""
     return _nothing if _telemetry is None else _telemetry.open_request(method, headers)
 
 
 def end_request(*, method: str, route: str, status: int, seconds: float, request_id: str) -> None:
-    """Says of the request that is answered inside `request_span` what came of it."""
+    """Record the outcome of the request that is answered inside `request_span`."""
     if _telemetry is not None:
         _telemetry.end_request(method=method, route=route, status=status, seconds=seconds, request_id=request_id)
 
 
 def job_span(kind: str, traceparent: str) -> AbstractContextManager[Any]:
-    """What happens inside is a job that the work of `traceparent` has asked for, if it is known."""
+    """Trace the block as a job, linked to the work of `traceparent` that requested it, if known."""
     return _nothing if _telemetry is None else _telemetry.open_job(kind, traceparent)
 
 
 def traceparent() -> str:
-    """The span that is open, as W3C's Trace Context writes it; empty without one."""
+    """Return the current span in the format of W3C's Trace Context, or ""."""
     return "" if _telemetry is None else _telemetry.traceparent()
 
 
 def trace_id() -> str:
-    """The trace that is open, as 32 hexadecimal digits; empty without one."""
+    """Return the id of the current trace as 32 hexadecimal digits, or ""."""
     return traceparent()[3:35]
 
 
 def mark() -> dict[str, str]:
-    """`trace_id`, where there is one: what an audit event says of it."""
+    """Return {"trace_id": …} for an audit event, {} without a trace."""
     current = trace_id()
     return {"trace_id": current} if current else {}
 
 
 def carry(pieces: Iterable[Piece]) -> Iterable[Piece]:
-    """`pieces`, each made inside the span that is open now: for an answer that is made while it is sent."""
+    """Yield `pieces`, each produced inside the current span, for answers that are generated while they are sent."""
     return pieces if _telemetry is None else _carry(_telemetry, iter(pieces))
 
 

@@ -1,11 +1,11 @@
 """Serves the models of the provider `hf` on a listening socket, as a separate process that `make run` starts on demand.
 
-    python -m memory.transformers_server --check             says which packages are missing, as JSON
+    python -m memory.transformers_server --check             lists missing packages as JSON
     python -m memory.transformers_server DESCRIPTOR SECONDS  serves the socket until SECONDS pass without a request
 
-It imports nothing of MemOS and needs the packages of `requirements-hf.txt`, which may be in another environment. It
-answers chat completions by the code of `transformers serve`, one after the other, and nothing else. It reads the text
-of a request and the fields in `TAKEN`, and serves callers with the password in MEMOS_HF_PASSWORD only.
+It imports nothing of MemOS, and needs the packages in `requirements-hf.txt`, possibly in another environment. It
+answers nothing but chat completions, one after the other, with the code of `transformers serve`. It reads only the text
+of a request and the fields in `TAKEN`, and serves only callers with the password in MEMOS_HF_PASSWORD.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import uuid
 from typing import Any
 
 NEEDED = ("torch", "transformers", "accelerate", "fastapi", "uvicorn", "openai", "pydantic", "gguf")
-# Others either do nothing there or reach files and addresses, as `generation_config` and pictures do.
+# Other fields have no effect there, or reach files and addresses, like `generation_config` and images.
 TAKEN = (
     "model",
     "messages",
@@ -40,12 +40,12 @@ USER = "memos"
 
 
 def list_missing() -> list[str]:
-    """Lists the packages that serving needs and this Python does not have."""
+    """Return the packages that serving needs and this Python lacks."""
     return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
 class _Watched:
-    """Passes requests on to an application, as ASGI has both, and knows since when it has answered nobody."""
+    """Passes ASGI requests on to an application, and knows how long it has been idle."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -65,7 +65,7 @@ class _Watched:
 
 
 def _check_messages(messages: Any) -> None:
-    """Raises ValueError for parts that are no text: the model would read files and addresses that they name."""
+    """Raise ValueError for parts other than text: the model would read files and addresses that they name."""
     if not isinstance(messages, list) or not all(isinstance(one, dict) and "role" in one for one in messages):
         raise ValueError("messages must be a list of objects with a role.")
     for message in messages:
@@ -76,7 +76,7 @@ def _check_messages(messages: Any) -> None:
 
 
 def _build_app(password: str) -> _Watched:
-    from starlette.applications import Starlette  # noqa: PLC0415 - of another environment, as all below
+    from starlette.applications import Starlette  # noqa: PLC0415 - in another environment, like all below
     from starlette.exceptions import HTTPException  # noqa: PLC0415
     from starlette.requests import Request  # noqa: PLC0415
     from starlette.responses import JSONResponse, Response  # noqa: PLC0415
@@ -85,7 +85,7 @@ def _build_app(password: str) -> _Watched:
     from transformers.cli.serving.model_manager import ModelManager  # noqa: PLC0415
     from transformers.cli.serving.utils import GenerationState  # noqa: PLC0415
 
-    # The process ends when nobody asks; until then it keeps what it loaded.
+    # The process ends when it is idle; until then it keeps models loaded.
     handler = ChatCompletionHandler(ModelManager(model_timeout=-1), GenerationState())
     wanted = "Basic " + base64.b64encode(f"{USER}:{password}".encode()).decode()
 
@@ -105,7 +105,7 @@ def _build_app(password: str) -> _Watched:
         except OSError as error:
             return refuse(404, "model_not_found", f"The model cannot be loaded: {error}")
         except Exception as error:
-            # A template or a model may raise anything, which its caller reads.
+            # A template or a model may raise anything, and the caller gets to read it.
             status = 400 if isinstance(error, ValueError) or type(error).__name__ == "TemplateError" else 500
             return refuse(status, "transformers_error", f"{type(error).__name__}: {error}")
         return answer
@@ -114,7 +114,7 @@ def _build_app(password: str) -> _Watched:
 
 
 def serve(listener: socket.socket, *, idle_seconds: float, password: str) -> None:
-    """Answers whoever connects, and returns once nobody has asked for a while."""
+    """Answer connections, and return after `idle_seconds` without a request."""
     import uvicorn  # noqa: PLC0415
 
     app = _build_app(password)
@@ -134,7 +134,7 @@ def serve(listener: socket.socket, *, idle_seconds: float, password: str) -> Non
 
 
 def main(arguments: list[str]) -> int:
-    """Checks or serves; the exit status."""
+    """Check or serve; return the exit status."""
     missing = list_missing()
     if arguments == ["--check"]:
         sys.stdout.write(json.dumps({"missing": missing}) + "\n")

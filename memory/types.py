@@ -1,4 +1,4 @@
-"""Plain values that travel between layers."""
+"""Plain values that are passed between layers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from memory.enums import AccessScope, GateDecision, ShareLevel
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who is calling and what they may reach. Built once, in authentication; reaches nothing by default.
+    """The caller and what it may reach. It is built once, in authentication, and reaches nothing by default.
 
-    `default_namespace`: that of requests that name none, if the key says it. `user_id`: whose key it is. `shares`:
-    namespaces whose cubes are shared with that user, beyond those of the key, each with what for; they are reached only
-    after `reach_shares`.
+    `default_namespace` is that of requests that name none, if the key has one. `user_id` is the key's owner. `shares`
+    are the namespaces whose cubes are shared with that user, with the level of each; they are only reached after
+    `reach_shares`.
     """
 
     actor: str
@@ -34,7 +34,7 @@ class Access:
         return scope in self.scopes
 
     def reach_shares(self, needed: AccessScope) -> Access:
-        """The same caller, who also reaches what is shared with it, for reading or writing: nobody manages a share."""
+        """Return the same caller including its shares for reading or writing; shares can't be administered."""
         levels = {
             AccessScope.READ: (ShareLevel.READ, ShareLevel.WRITE),
             AccessScope.WRITE: (ShareLevel.WRITE,),
@@ -44,22 +44,22 @@ class Access:
         return replace(self, namespace_ids=self.namespace_ids | shared) if shared else self
 
     def leave_shares(self) -> Access:
-        """The same caller, who reaches what its key reaches by itself: for what is not shared with a cube."""
+        """Return the same caller without its shares, for what isn't shared with a cube."""
         shared = {identity for identity, _level in self.shares}
         return replace(self, namespace_ids=self.namespace_ids - shared) if shared else self
 
     def share_of(self, namespace_id: int) -> ShareLevel | None:
-        """What the namespace is shared with the caller for; None where the key itself reaches it, or nothing does."""
+        """Return the level at which the namespace is shared with the caller, None if it isn't shared."""
         return dict(self.shares).get(namespace_id)
 
     def reads_share_of(self, namespace_id: int) -> bool:
-        """Whether the namespace is shared with the caller for reading alone: it shows what holds, and nothing else."""
+        """Tell whether the namespace is shared for reading only, so that only what currently holds is shown."""
         return self.share_of(namespace_id) == ShareLevel.READ
 
 
-# What the system itself runs with: the worker, management commands and staff in the admin.
+# The access of the system itself: the worker, management commands and staff in the admin.
 def system_access(actor: str) -> Access:
-    """Full access in the name of `actor` (for example `worker`, `command:seed_demo`, `staff:ann`)."""
+    """Return full access in the name of `actor` (for example `worker`, `command:seed_demo`, `staff:ann`)."""
     return Access(actor=actor, scopes=frozenset(AccessScope.values), all_namespaces=True)
 
 
@@ -74,7 +74,7 @@ class Scope:
 
 
 def in_zone(moment: datetime, zone: tzinfo) -> datetime:
-    """Returns the moment as told in `zone`; unchanged where `zone` would show the year 0 or 10000."""
+    """Return the time in `zone`, unchanged if that would be in the year 0 or 10000."""
     try:
         return moment.astimezone(zone)
     except OverflowError:
@@ -82,24 +82,23 @@ def in_zone(moment: datetime, zone: tzinfo) -> datetime:
 
 
 def session_of_day(moment: datetime, zone: tzinfo | None = None) -> str:
-    """Returns the session of what names none: one for each day of `zone` (None: UTC), such as `2026-11-22`."""
+    """Return the session of messages that name none: one for each day in `zone` (None: UTC), such as `2026-11-22`."""
     return in_zone(moment, zone or UTC).date().isoformat()
 
 
 def compose_name(name: str) -> str:
-    """Returns the one form (NFC) in which names, ids and sessions are stored and looked up."""
+    """Return a name in NFC, the form in which names, ids and sessions are stored and looked up."""
     return unicodedata.normalize("NFC", name)
 
 
 def list_forms(name: str) -> list[str]:
-    """Lists the forms of Unicode in which a name may have been stored before names were composed: one of plain ASCII
-    has one."""
+    """Return the Unicode forms in which a name may have been stored before names were composed; ASCII has just one."""
     return list(dict.fromkeys(unicodedata.normalize(form, name) for form in ("NFC", "NFD")))
 
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """A turn to be remembered, already validated. Its session and speaker are composed."""
+    """A validated turn to remember; its session and speaker are composed."""
 
     session: str
     role: str
@@ -115,7 +114,7 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document to be remembered, already validated. Without a `document_id` it gets one."""
+    """A validated document to remember. Without a `document_id` it gets one."""
 
     text: str
     document_id: str = ""
@@ -129,10 +128,10 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """What became of a document: its version (1 for a new one) and chunks, and what did not work fully.
+    """The outcome for a document: its version (1 for a new one) and chunks, and what didn't work fully.
 
-    One that the gate keeps out has no chunks, and `version` is that of the text in force (0: there is none).
-    `reasons` are the gate's, as {rule, says}; `quarantine_id` is the item's that was kept apart.
+    A document that the gate keeps out has no chunks, and `version` is that of the current text (0: there is none).
+    `reasons` are the gate's, as {rule, says}; `quarantine_id` is that of the quarantined item.
     """
 
     document_id: str
@@ -146,13 +145,13 @@ class StoredDocument:
 
     @property
     def accepted(self) -> bool:
-        """Whether it can be found."""
+        """True if it can be found."""
         return GateDecision(self.verdict).lets_in
 
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """A client's promise that the same `key` means the same request; `body_hash` is checked against it."""
+    """A client's promise that the same `key` means the same request; `body_hash` verifies it."""
 
     principal: str
     key: str
@@ -162,7 +161,7 @@ class Idempotency:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTerms:
-    """How a caller wants one memory changed: only in one of these `revisions` (None: in any), once for each key."""
+    """Conditions for changing a memory: only in one of these `revisions` (None: any), and once per key."""
 
     revisions: frozenset[int] | None = None
     idempotency: Idempotency | None = None
@@ -184,10 +183,11 @@ class WindowMessage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one turn at the gate.
+    """The outcome for one turn at the gate.
 
-    `memory_id` is the memory's; that of a quarantined turn is its item's, which the memory keeps when it is released; a
-    rejected turn has none. `reasons` are {rule, says}: what decided, or was noted and let through, the strongest first.
+    `memory_id` is the memory's id. That of a quarantined turn is its item's, which the memory keeps when it is
+    released; a rejected turn has none. `reasons` are {rule, says}: the deciding or merely noted ones, strongest
+    first.
     """
 
     verdict: GateDecision
@@ -196,13 +196,13 @@ class Outcome:
 
     @property
     def accepted(self) -> bool:
-        """Whether it is a memory."""
+        """True if it is a memory."""
         return self.verdict.lets_in
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of a batch: an outcome for each item, in their order, and what did not work fully (`degraded`)."""
+    """The outcomes of a batch, one for each item in order, and what didn't work fully (`degraded`)."""
 
     outcomes: list[Outcome]
     degraded: list[str]
@@ -210,13 +210,13 @@ class Ingested:
 
     @property
     def memory_ids(self) -> list[uuid.UUID]:
-        """The memories that were made, in the order of the items."""
+        """The memories that were stored, in the order of the items."""
         return [outcome.memory_id for outcome in self.outcomes if outcome.accepted and outcome.memory_id is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
-    """What a listing is narrowed to; None is all."""
+    """Filters of a listing; None means all."""
 
     namespace: str | None
     session: str | None

@@ -1,4 +1,4 @@
-"""The directory of a zip, checked before `zipfile` opens it: that reads all of it at once, 370 bytes for each entry."""
+"""Checks the directory of a zip before `zipfile` opens it and reads all of it at once, at 370 bytes per entry."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-# The record at the end: entries, bytes and place of the directory, in 2, 4 and 4 bytes; a comment may follow.
+# The end record: number of entries, size and offset of the directory in 2, 4 and 4 bytes; a comment may follow.
 _END, _END_RECORD, _MAX_COMMENT = b"PK\x05\x06", struct.Struct("<4s4H2LH"), 65_535
-# Before it, where numbers do not fit into it: the record with larger ones, and where that is.
+# If numbers don't fit into it: a record with larger ones before it, and the locator of that.
 _LARGE_END, _LARGE_END_RECORD = b"PK\x06\x06", struct.Struct("<4sQ2H2L4Q")
 _LOCATOR, _LOCATOR_RECORD = b"PK\x06\x07", struct.Struct("<4sLQL")
 _ENTRY, _ENTRY_RECORD = b"PK\x01\x02", struct.Struct("<4s24x3H12x")
@@ -17,7 +17,7 @@ _UNTRUE = "lists other files than its end says: it is damaged, or was made to do
 
 
 class UnsafeDirectory(Exception):
-    """`says` follows the name of the file: what is wrong. `is_too_large`: a limit was passed, nothing is damaged."""
+    """Raised for a bad directory; `says` follows the file's name. `is_too_large` means a limit, rather than damage."""
 
     def __init__(self, says: str, *, is_too_large: bool = False) -> None:
         super().__init__(says)
@@ -33,10 +33,10 @@ class _Directory:
 
 
 def check_directory(path: Path, *, most: int, most_bytes: int) -> None:
-    """Reads what the end of a zip says of its directory, and follows that without keeping it.
+    """Read the end record of a zip, and walk through its directory without storing it.
 
-    Raises UnsafeDirectory for more than `most` entries, for a directory of more than `most_bytes`, and for one that
-    is not what the end says, by its entries, bytes or place.
+    Raise UnsafeDirectory if there are more than `most` entries or `most_bytes`, or if the directory differs from the
+    end record in entries, size or place.
     """
     with path.open("rb") as stream:
         found = _read_end(stream, path.stat().st_size)
@@ -62,7 +62,7 @@ def _read_end(stream: IO[bytes], size: int) -> _Directory:
     _, _, _, _, entries, directory, offset, _ = _END_RECORD.unpack_from(tail, place)
     locator = place - _LOCATOR_RECORD.size
     if locator >= 0 and tail.startswith(_LOCATOR, locator):
-        # What stands there is believed by zipfile, whatever the usual end says.
+        # zipfile believes this record, whatever the usual end record says.
         place = locator - _LARGE_END_RECORD.size
         if place < 0 or not tail.startswith(_LARGE_END, place):
             raise UnsafeDirectory("is cut off")
@@ -71,7 +71,7 @@ def _read_end(stream: IO[bytes], size: int) -> _Directory:
         if named - offset != directory:
             raise UnsafeDirectory(_UNTRUE)
     start = tail_start + place - directory
-    # Bytes may stand before a zip, as in a program that unpacks itself; its directory cannot lie behind its end.
+    # A zip may follow other bytes, as in a self-extracting program, but its directory can't be after its end record.
     return _Directory(entries, start if start >= offset else -1, directory)
 
 

@@ -1,4 +1,4 @@
-"""Makes a server ready: tables, embedding model, schedules, and on the first start a login, a key and demo data."""
+"""Prepares a server: tables, embedding model, schedules, and on the first start a login, a key and demo data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEMO_NAMESPACE = "demo"
 
 
 def bootstrap(*, demo: bool) -> FirstStart:
-    """Brings the server up to date; may run any number of times. Makes only what is missing."""
+    """Prepares the server, creating only missing things, and returns these; it can run any number of times."""
     with reach.hold(reach.LOGIN):
         return _make_ready(demo=demo)
 
@@ -49,7 +49,7 @@ def _make_ready(*, demo: bool) -> FirstStart:
     except EmbeddingUnavailable as error:
         log.warning("no embedding model yet", extra={"reason": error.message})
     demo_memories = _demo() if demo else 0
-    # Last, for what cannot be shown again must not be made by a start that fails.
+    # These come last, because they cannot be shown again, and a start that fails would not show them.
     user, password = _staff_login()
     return FirstStart(user, password, _first_key(), demo_memories)
 

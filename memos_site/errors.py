@@ -1,4 +1,4 @@
-"""Errors outside the API's views. Pages that people open stay HTML; everything else has the API's error shape."""
+"""Answers errors outside of the API's views: as HTML for pages that people open, else in the API's error shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGES = ("/admin/", "/ops/")
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler400: requests that are refused before a view sees them."""
+    """Answers as Django's handler400 to requests that are refused before a view sees them."""
     if request.path_info.startswith(PAGES):
         return pages.bad_request(request)
     if isinstance(exception, RequestDataTooBig):
@@ -25,14 +25,14 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler403."""
+    """Answers as Django's handler403."""
     if request.path_info.startswith(PAGES):
         return pages.forbidden(request)
     return error_response(request, 403, ErrorCode.FORBIDDEN, str(exception) or "You may not do this.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler404."""
+    """Answers as Django's handler404."""
     if request.path_info.startswith(PAGES):
         return pages.not_found(request)
     return error_response(
@@ -41,7 +41,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500; the log has the traceback under the request's id."""
+    """Answers as Django's handler500; the log has the traceback under the request's id."""
     if request.path_info.startswith(PAGES):
         return pages.server_error(request)
     return error_response(

@@ -1,4 +1,4 @@
-"""Holds what a start tells its supervisor, and prints it. Loads no Django."""
+"""Holds the messages of a start to its supervisor, and prints them. It does not load Django."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memos_site.servers import in_environment
 
 @dataclass(frozen=True, slots=True)
 class StartSettings:
-    """Settings that whoever supervises the servers needs. `address`: the URL that MemOS will answer at.
-    `public_address`: the one that programs elsewhere are given.
+    """Holds the settings that the supervisor of the servers needs.
 
-    `embedding`: the arguments of the embedding process; None where none is needed. `hf_idle_seconds`: how long the
-    process of local models goes on without a request.
+    `address`: the URL of the web server; `public_address`: the URL for programs on other machines. `embedding`: the
+    arguments of the embedding process, None if none is needed. `hf_idle_seconds`: how long the process of local models
+    stays without requests.
     """
 
     address: str
@@ -28,7 +28,7 @@ class StartSettings:
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """Holds what this run made; None for what was there already. Password and key cannot be shown again."""
+    """Holds what this start created; None for what existed already. Password and key cannot be shown again."""
 
     admin_user: str | None
     admin_password: str | None
@@ -37,7 +37,7 @@ class FirstStart:
 
 
 def list_secrets(made: FirstStart, folder: Path) -> list[str]:
-    """Return lines of the login and key that this start made, or of how to get others."""
+    """Returns lines with the login and key that this start created, or with the commands that make others."""
     python = f"{in_environment(folder)}.venv/bin/python manage.py"
     login = f"  login      made at the first start (forgotten: {python} changepassword {made.admin_user or 'admin'})"
     if made.admin_user:
@@ -50,7 +50,7 @@ def list_secrets(made: FirstStart, folder: Path) -> list[str]:
 
 
 def announce(address: str, folder: Path, made: FirstStart, *, demo: bool) -> None:
-    """Print where MemOS is, and what to try first."""
+    """Prints the addresses of MemOS, and what to try first."""
     shown_key = made.api_key or "$MEMOS_API_KEY"
     route, body = "/v1/ingest", '{"namespace": "mine", "text": "I prefer the train to the plane."}'
     if demo:

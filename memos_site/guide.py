@@ -1,4 +1,4 @@
-"""The documentation as a site at /guide/, if `make guide` has built it."""
+"""Serves the documentation at /guide/, if `make guide` has built it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from django.views.static import serve
 
 @require_safe
 def guide(request: HttpRequest, path: str = "") -> HttpResponseBase:
-    """A file of the built site; a folder is its index.html, as MkDocs names pages.
+    """Answers with a file of the built site; for a folder, with its index.html, as MkDocs names pages.
 
-    Raises:
-        Http404: the site has no such file. A site that is not built answers every path with how to build it.
+    If the site is not built, it answers every path with the command that builds it. Raises Http404 for a missing file.
     """
     root = settings.GUIDE_DIR
     if not (root / "index.html").is_file():

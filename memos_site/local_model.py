@@ -1,4 +1,4 @@
-"""Runs the models of the provider `hf`: one process, which starts when a request waits at its address."""
+"""Runs the models of the provider `hf` in one process, which starts when a request arrives."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ log = logging.getLogger("memos.run")
 
 _MODULE = "memory.transformers_server"
 _CHECK_SECONDS = 60
-# The process sees these of the environment: they say where programs, models and the hub are.
+# The process gets only these variables of the environment, which say where programs, models and the hub are.
 _KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 _KEPT_PREFIXES = ("HF_", "CUDA_", "ROCR_", "HIP_", "OMP_", "TORCH_", "PYTORCH_")
 
 
 class LocalModel(Process):
-    """The process that answers at `url`, as the one that supervises it sees it.
+    """Supervises the process that answers at `url`.
 
-    The socket stays with the supervisor: a request waits there until the process has started, and the process may end
-    whenever it has answered all.
+    The supervisor keeps the listening socket, where requests wait until the process has started. So the process may end
+    whenever it has answered all requests.
     """
 
     def __init__(self, python: str, *, log_file: Path) -> None:
@@ -45,7 +45,7 @@ class LocalModel(Process):
         super().start(held=held)
 
     def tend(self) -> None:
-        """Starts it when a request waits. Requests that wait for one that ended by a fault are hung up on."""
+        """Starts the process if a request waits. If it ended with an error, waiting connections are closed."""
         if (status := self.status) is not None:
             self.kill_rest()
             self._child = None

@@ -11,10 +11,10 @@ MOST_BYTES = 64 * 1024 * 1024
 
 
 def rotate(folder: Path, *, most_bytes: int = MOST_BYTES) -> list[str]:
-    """Moves what is in each log above `most_bytes` to `NAME.log.1` in its place; returns their names.
+    """Copies each log larger than `most_bytes` to `NAME.log.1`, replacing that, and empties it; returns their names.
 
-    The writers keep their files open, for appending, so a log is copied and cut, not renamed: what is written in
-    between is lost. Raises OSError when there is no room for the copy; the log is then left as it is.
+    Logs are not renamed, because their writers keep them open for appending. Lines that are written between copying and
+    emptying are lost. Raises OSError if there is no room for a copy; the log is then left as it is.
     """
     rotated = []
     for log_file in sorted(folder.glob("*.log")):

@@ -1,4 +1,4 @@
-"""One line a record, `key=value`, with the id of the request it belongs to."""
+"""Formats log records as one line of `key=value` each, with the id of the request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class LineFormatter(logging.Formatter):
-    """`time=… level=… logger=… request_id=… event="…" extra=…`; a traceback stays in the same line, JSON-quoted."""
+    """Writes `time=… level=… logger=… request_id=… event="…" extra=…`; a traceback is quoted as JSON in that line."""
 
     converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"

@@ -1,4 +1,4 @@
-"""The outermost layer of every request: its id, its log line, its size limit."""
+"""Middleware around all requests: their ids, log lines and limits, slashes, security policy and language."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 
 
 class RequestMiddleware:
-    """Gives the request an id (the client's `X-Request-ID` if it is a plain one), times it and logs one line.
+    """Gives each request an id (the client's `X-Request-ID` if that is well-formed), times it and logs one line.
 
-    Refuses what the gateway did not receive, too large a body, and what the database would refuse in any text.
+    It refuses requests that the gateway could not receive completely, bodies that are too large, and text that the
+    database could not store.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -58,7 +59,7 @@ class RequestMiddleware:
             current_request_id.reset(token)
 
     def _answer(self, request: HttpRequest, request_id: str, started: float) -> HttpResponse:
-        # Nobody's rows, until authentication says whose.
+        # No rows can be reached until authentication sets the namespaces.
         with reach.hold(reach.NOTHING), caller.hold(caller.Caller(request_id=request_id)):
             response = self._refusal(request) or self.get_response(request)
             if isinstance(response, StreamingHttpResponse) and reach.current() != reach.NOTHING:
@@ -90,7 +91,7 @@ class RequestMiddleware:
                 empty_recall=getattr(request, "empty_recall", False),
             )
         log.log(
-            # Probes and the polls of pages come every few seconds and say nothing new.
+            # Probes and polls of pages come every few seconds, and are only logged for debugging.
             logging.DEBUG if route.startswith("health") or _is_poll(route, response) else logging.INFO,
             "request",
             extra={
@@ -129,9 +130,10 @@ class RequestMiddleware:
 
 
 def _fault_of(content: bytes) -> str | None:
-    """What is wrong with the decoded bytes of a path or query string, which the database would refuse in any text.
+    """Returns what is wrong with the decoded bytes of a path or query string, or None.
 
-    Django would hand on what is no UTF-8, such as half of a surrogate pair, as another text than was sent.
+    The database would refuse NUL characters in any text. Django would replace bytes that are not UTF-8, such as half of
+    a surrogate pair, so that views would see another text than was sent.
     """
     if b"\0" in content:
         return "holds a NUL character"
@@ -143,9 +145,10 @@ def _fault_of(content: bytes) -> str | None:
 
 
 class RouteSlashMiddleware:
-    """Sends who calls a route of the API with a slash too many to the route (307: the same method and body).
+    """Redirects requests for a route of the API with a trailing slash to the route (307: same method and body).
 
-    Some routes of mem0's API are routes of ours but for their slash, and meant by who sends no bearer key.
+    Some routes of mem0's API differ from other routes only by their slash. They are meant by requests without a bearer
+    key, which are not redirected.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -163,7 +166,7 @@ def _sends_bearer(request: HttpRequest) -> bool:
 
 
 class PagesSlashMiddleware(CommonMiddleware):
-    """Adds the slash that the address of a page lacks; a route of the API that lacks one is not there."""
+    """Redirects to the address with a slash for pages, but not for routes of the API."""
 
     def should_redirect_with_slash(self, request: HttpRequest) -> bool:
         return request.path_info.startswith(("/admin", "/ops")) and super().should_redirect_with_slash(request)
@@ -176,12 +179,12 @@ def _redirect(request: HttpRequest, path: str) -> HttpResponse:
 
 
 def _is_poll(route: str, response: HttpResponse) -> bool:
-    """A page that asked for changes, and there are none."""
+    """Tells whether the request is the poll of a page for changes, of which there are none."""
     return response.status_code == 204 and route.startswith("ops/")
 
 
 class PagesPolicyMiddleware:
-    """The content security policy of what people open in a browser: nothing inline, nothing from elsewhere."""
+    """Sets the content security policy of pages, which allows nothing inline and nothing from other origins."""
 
     POLICY = (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -199,7 +202,7 @@ class PagesPolicyMiddleware:
 
 
 class PagesLanguageMiddleware:
-    """Speaks the language of staff on the pages that they open; the API speaks English, whatever it is asked for."""
+    """Activates the language of staff for pages; the API always answers in English."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

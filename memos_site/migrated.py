@@ -1,4 +1,4 @@
-"""Whether the database has the tables of this version, and what a command says that met others."""
+"""Checks whether the database has the tables of this version, and explains it if a command fails because of that."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from psycopg.errors import UndefinedColumn, UndefinedTable
 
 
 def is_migrated() -> bool:
-    """Tells whether the tables are those of this version."""
+    """Tells whether all migrations of this version have been applied."""
     executor = MigrationExecutor(connection)
     return not executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
 @contextlib.contextmanager
 def refuse_unmigrated() -> Iterator[None]:
-    """Ends the process in a sentence when what is inside lacks tables that a migration makes.
+    """Ends the process with a message if the code inside fails because tables of a migration are missing.
 
-    It looks only once something has failed: a command that finds its tables waits for nothing.
+    It checks only after a failure, so that it costs other commands no time.
     """
     try:
         yield

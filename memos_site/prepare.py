@@ -1,7 +1,7 @@
-"""Tells `make run` the settings that it needs, and makes MemOS ready: `python -m memos_site.prepare`.
+"""Reports settings to `make run`, and prepares MemOS: `python -m memos_site.prepare`.
 
-It writes a line of JSON each: the settings; once a line on standard input says that the servers answer, whether the
-tables are those of this version; and when MemOS is ready, what the start has made. A refusal ends it.
+It writes lines of JSON: first the settings; after a line on standard input, which says that the servers answer, whether
+the tables are those of this version; and after the preparation what it created. A refusal ends it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from memory.conf import ConfigurationError
 from memos_site import runtime
 from memos_site.first_start import StartSettings
 
-# After so many seconds without a request the process of the provider `hf` ends, and frees its memory.
+# The process of the provider `hf` ends after this many seconds without a request, and frees its memory.
 HF_IDLE_SECONDS = 600.0
 
 
 def main() -> int:
-    """Return the exit status."""
-    # What others print goes to the log, and not among the lines that the parent reads.
+    """Runs the preparation, and returns the exit status."""
+    # Output of other code goes to the log, and not among the lines that the parent reads.
     lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def _check_port() -> None:
-    """Raise ConfigurationError when another program has the port: Granian would share it."""
+    """Raises ConfigurationError if another program uses the port, because Granian would share it."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

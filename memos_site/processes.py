@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from memos_site.embedded import die_with_parent
+from memos_site.embedded import EmbeddedError, die_with_parent
 
 log = logging.getLogger("memos.run")
 
@@ -91,3 +94,40 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, signal.SIGKILL)
             self._child.wait()
+
+
+class Preparation:
+    """The process that reads the settings and makes MemOS ready (`memos_site.prepare`), line by line."""
+
+    def __init__(self) -> None:
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "memos_site.prepare"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+            preexec_fn=die_with_parent(signal.SIGKILL),  # noqa: PLW1509 - no thread runs here
+        )
+
+    def read(self) -> dict[str, Any]:
+        """Wait for the next line. Raises EmbeddedError."""
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline()
+        if not line:
+            raise EmbeddedError(f"making it ready failed (exit status {self._child.wait()}); what it wrote is above")
+        said: dict[str, Any] = json.loads(line)
+        if "refusal" in said:
+            raise EmbeddedError(said["refusal"])
+        return said
+
+    def go_on(self) -> None:
+        """Say that the servers answer."""
+        assert self._child.stdin is not None
+        self._child.stdin.write("\n")
+        self._child.stdin.close()
+
+    def end(self) -> None:
+        """End it, whatever it does."""
+        self._child.kill()
+        self._child.wait()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import logging.config
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -15,14 +13,13 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from memory.conf import ConfigurationError
 from memos_site import local_model, log_files, runtime
-from memos_site.embedded import EmbeddedError, EmbeddedServers, Server, die_with_parent
+from memos_site.embedded import EmbeddedError, EmbeddedServers, Server
 from memos_site.first_start import FirstStart, StartSettings, announce, list_secrets
 from memos_site.local_model import LocalModel
-from memos_site.processes import ROOT, Process
+from memos_site.processes import Preparation, Process
 from memos_site.servers import data_dir
 
 log = logging.getLogger("memos.run")
@@ -30,43 +27,6 @@ log = logging.getLogger("memos.run")
 READY_SECONDS = 60.0
 LOGS_EVERY_SECONDS = 60.0
 RESTART_PAUSE_SECONDS = 1.0
-
-
-class Preparation:
-    """The process that reads the settings and makes MemOS ready (`memos_site.prepare`), line by line."""
-
-    def __init__(self) -> None:
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", "memos_site.prepare"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            start_new_session=True,
-            preexec_fn=die_with_parent(signal.SIGKILL),  # noqa: PLW1509 - no thread runs here
-        )
-
-    def read(self) -> dict[str, Any]:
-        """Wait for the next line. Raises EmbeddedError."""
-        assert self._child.stdout is not None
-        line = self._child.stdout.readline()
-        if not line:
-            raise EmbeddedError(f"making it ready failed (exit status {self._child.wait()}); what it wrote is above")
-        said: dict[str, Any] = json.loads(line)
-        if "refusal" in said:
-            raise EmbeddedError(said["refusal"])
-        return said
-
-    def go_on(self) -> None:
-        """Say that the servers answer."""
-        assert self._child.stdin is not None
-        self._child.stdin.write("\n")
-        self._child.stdin.close()
-
-    def end(self) -> None:
-        """End it, whatever it does."""
-        self._child.kill()
-        self._child.wait()
 
 
 class Supervisor:

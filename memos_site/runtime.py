@@ -1,7 +1,7 @@
 """Lets processes of one data folder find each other.
 
-While `make run` is up it keeps `runtime.json` in the data folder: where its servers answer, and its process
-id. A management command reads it, so that `manage.py ask …` in a second terminal talks to the same servers.
+While `make run` is up, it keeps the addresses of its servers and its process id in `runtime.json` in the data folder.
+Management commands read that file, so that `manage.py ask …` in a second terminal uses the same servers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _URLS = ("DATABASE_URL", "REDIS_URL", "MEMOS_EMBEDDING_SOCKET", "MEMOS_ADDRESS")
 
 
 def discover(data_dir: Path) -> dict[str, str]:
-    """Settings that `data_dir` implies: where its servers answer (if they are up) and the kept secret key."""
+    """Returns the settings that the data folder implies: its secret key, and its servers' addresses if they are up."""
     found: dict[str, str] = {}
     secret = data_dir / SECRET_FILE
     if secret.is_file() and os.access(secret, os.R_OK):
@@ -32,21 +32,21 @@ def discover(data_dir: Path) -> dict[str, str]:
 
 
 def local_address(host: str, port: int) -> str:
-    """Return the URL of a web server that listens on `host`, as programs on its machine reach it."""
+    """Returns the URL at which programs on this machine reach a web server that listens on `host`."""
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared
         host = "127.0.0.1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def https_address(origins: Sequence[str], hosts: Sequence[str]) -> str | None:
-    """Return the URL of the proxy that speaks HTTPS for the server: the first that settings name."""
+    """Returns the URL of the HTTPS proxy: the first one that the settings name, or None."""
     named = [origin for origin in origins if origin.startswith("https://") and "*" not in origin]
     named += [f"https://{host}" for host in hosts if host[0] not in "*."]
     return named[0] if named else None
 
 
 def keep_secret_key(data_dir: Path) -> str:
-    """The data folder's secret key, made on the first call (file mode 0600)."""
+    """Returns the secret key of the data folder, which is created on the first call (file mode 0600)."""
     path = data_dir / SECRET_FILE
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -59,7 +59,7 @@ def keep_secret_key(data_dir: Path) -> str:
 
 
 def write_runtime(data_dir: Path, **addresses: str) -> None:
-    """Says where the servers of `data_dir` are, for as long as this process lives."""
+    """Writes the addresses of the servers of `data_dir`; they are valid while this process runs."""
     path = data_dir / RUNTIME_FILE
     scratch = path.with_suffix(".tmp")
     scratch.write_text(json.dumps({"pid": os.getpid(), **addresses}), encoding="utf-8")

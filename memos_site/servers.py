@@ -1,4 +1,4 @@
-"""The servers that a command needs, and the folder that keeps their data."""
+"""Starts the servers that a command needs, and finds their data folder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WITHOUT_SERVERS = frozenset(
 
 @contextlib.contextmanager
 def with_servers(argv: list[str]) -> Iterator[None]:
-    """For `manage.py`: the servers the command needs, if the environment names none and `make run` is not up.
+    """Runs the servers that a command of `manage.py` needs, if the environment names none and `make run` is not up.
 
     They stop when the command ends. Commands that need no database start none.
     """
@@ -64,11 +64,11 @@ def with_servers(argv: list[str]) -> Iterator[None]:
 
 
 def data_dir() -> Path:
-    """The data folder that the environment names."""
+    """Returns the data folder that the environment names, or the default one."""
     named = os.environ.get("MEMOS_DATA_DIR")
     return Path(named).expanduser().resolve() if named else DEFAULT_DATA_DIR
 
 
 def in_environment(folder: Path) -> str:
-    """Returns what goes before a command so that it works on this data folder: nothing for the default."""
+    """Returns the prefix that makes a shell command use this data folder; empty for the default folder."""
     return "" if folder == DEFAULT_DATA_DIR else f"MEMOS_DATA_DIR={shlex.quote(str(folder))} "

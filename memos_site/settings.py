@@ -1,4 +1,4 @@
-"""Django settings. Every value that an operator may change is declared here once, with its help (see memory.conf)."""
+"""Django settings. Each setting for operators is declared once, with its help text (see memory.conf)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ env = Environment()
 env.section("General")
 DEBUG = env.flag("MEMOS_DEBUG", False, "Development mode: tracebacks in the browser. Never where others can reach it.")
 MEMOS_DATA_DIR = (
-    Path(env.text("MEMOS_DATA_DIR", str(BASE_DIR / "data"), "Folder of everything `make run` keeps.", shown="./data"))
+    Path(env.text("MEMOS_DATA_DIR", str(BASE_DIR / "data"), "Folder for all data of `make run`.", shown="./data"))
     .expanduser()
     .resolve()
 )
@@ -45,22 +45,22 @@ SECRET_KEY = env.text(
     "MEMOS_SECRET_KEY",
     _runtime.get("MEMOS_SECRET_KEY", ""),
     "Signs cookies and API keys; changing it ends every login and every API key. "
-    "`make run` makes one and keeps it in the data folder; elsewhere it must be set.",
+    "`make run` makes one and stores it in the data folder; elsewhere it must be set.",
     secret=True,
     shown="made by `make run`",
 )
-_hosts = env.words("MEMOS_ALLOWED_HOSTS", "", "Host names under which the server may be called, beside localhost.")
-# Probes and management on the machine itself come by the last three.
+_hosts = env.words("MEMOS_ALLOWED_HOSTS", "", "Host names under which the server may be called, besides localhost.")
+# Probes and management on the machine itself use the last three.
 ALLOWED_HOSTS = [*_hosts, "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = env.words(
-    "MEMOS_TRUSTED_ORIGINS", "", "Origins (https://memos.example.com) that staff log in from behind a proxy."
+    "MEMOS_TRUSTED_ORIGINS", "", "Origins (https://memos.example.com) at which staff log in behind a proxy."
 )
 MEMOS_HTTPS = env.flag(
     "MEMOS_HTTPS",
     False,
     "The server is reached by HTTPS through a proxy that sets X-Forwarded-Proto: secure cookies, HSTS.",
 )
-# Where programs reach the server: the one that `make run` has on the data folder, else the one of these settings.
+# The address at which programs reach the server: that of `make run` on the data folder, else that of these settings.
 MEMOS_ADDRESS = (
     _runtime.get("MEMOS_ADDRESS")
     or (https_address(CSRF_TRUSTED_ORIGINS, _hosts) if MEMOS_HTTPS else None)
@@ -72,14 +72,14 @@ MEMOS_LOG_LEVEL = env.text(
 MEMOS_WEB_WORKERS = env.integer(
     "MEMOS_WEB_WORKERS",
     2,
-    "Web server processes: half as many as there are processors, plus one; PostgreSQL and the embedding need the rest.",
+    "Web server processes. Use half the number of processors plus one; PostgreSQL and the embedding need the rest.",
     minimum=1,
     maximum=64,
 )
 MEMOS_WEB_THREADS = env.integer(
     "MEMOS_WEB_THREADS",
     4,
-    "Requests that a web server process works on at once: so many connections to PostgreSQL it has for them.",
+    "Requests that a web server process works on at once, each with a connection to PostgreSQL.",
     minimum=1,
     maximum=64,
 )
@@ -87,7 +87,7 @@ MEMOS_WEB_THREADS = env.integer(
 MEMOS_TELEMETRY = env.flag(
     "MEMOS_TELEMETRY",
     False,
-    "Traces and metrics by OTLP (HTTP), to where OpenTelemetry's own OTEL_EXPORTER_OTLP_ENDPOINT says. Needs "
+    "Sends traces and metrics by OTLP (HTTP) to the address in OpenTelemetry's own OTEL_EXPORTER_OTLP_ENDPOINT. Needs "
     "requirements-telemetry.txt.",
 )
 
@@ -116,7 +116,7 @@ MEMOS_ANONYMOUS = env.flag(
 MEMOS_RATE_LIMIT_PER_MINUTE = env.integer(
     "MEMOS_RATE_LIMIT_PER_MINUTE",
     60_000,
-    "Requests a minute that one API key may make; 0 is no limit. A key may have its own.",
+    "Requests a minute that one API key may make; 0: no limit. A key may have its own limit.",
 )
 MEMOS_MAX_BODY_BYTES = env.integer(
     "MEMOS_MAX_BODY_BYTES", 32 * 1024 * 1024, "Largest request body in bytes; more is answered 413.", minimum=100_000
@@ -124,14 +124,14 @@ MEMOS_MAX_BODY_BYTES = env.integer(
 MEMOS_MAX_UPLOAD_BYTES = env.integer(
     "MEMOS_MAX_UPLOAD_BYTES",
     1024 * 1024 * 1024,
-    "Largest file in bytes that may be uploaded in parts, and the most that one key's uploads to a namespace may have "
-    "together until they are imported or loaded; all of a namespace's have four times that. They lie in the database.",
+    "Largest file in bytes that may be uploaded in parts. It also limits the total of one key's uploads to a namespace "
+    "until they are imported or loaded; the total of a namespace may be four times that. Uploads are in the database.",
     minimum=1,
 )
 MEMOS_REQUEST_SECONDS = env.integer(
     "MEMOS_REQUEST_SECONDS",
     60,
-    "Seconds that the answer to an API request may take, and each statement of any request; then it is 503 "
+    "Time limit in seconds for an API request, and for each statement of any request; then the answer is 503 "
     "`deadline_exceeded`, and nothing was written.",
     minimum=1,
     maximum=3600,
@@ -139,7 +139,7 @@ MEMOS_REQUEST_SECONDS = env.integer(
 MEMOS_STREAMS_PER_KEY = env.integer(
     "MEMOS_STREAMS_PER_KEY",
     16,
-    "Streams and answers of a model that one API key may have under way at once; the next is answered 503 "
+    "Streams and answers of models that one API key may have open at once; a further one is answered 503 "
     "`too_many_streams`.",
     minimum=1,
     maximum=512,
@@ -151,45 +151,49 @@ MEMOS_METRICS_PUBLIC = env.flag(
 MEMOS_OAUTH_ISSUER = env.text(
     "MEMOS_OAUTH_ISSUER",
     "",
-    "Issuer whose OAuth tokens `/mcp` takes beside API keys, as `https://login.example.com`: exactly what its tokens "
-    "have in `iss`. Empty: API keys only.",
+    "Issuer whose OAuth tokens `/mcp` accepts besides API keys, such as `https://login.example.com`: exactly the value "
+    "of `iss` in its tokens. Empty: API keys only.",
 )
 MEMOS_OAUTH_AUDIENCE = env.text(
     "MEMOS_OAUTH_AUDIENCE",
     "",
-    "Address of `/mcp` as clients reach it, as `https://memos.example.com/mcp`: tokens must have it in `aud`.",
+    "Address of `/mcp` for clients, such as `https://memos.example.com/mcp`; tokens must have it in `aud`.",
 )
 MEMOS_OAUTH_JWKS_URL = env.text(
-    "MEMOS_OAUTH_JWKS_URL", "", "Where the issuer lists its keys. Empty: where its own metadata say."
+    "MEMOS_OAUTH_JWKS_URL", "", "Address of the issuer's keys. Empty: the one in its metadata."
 )
 MEMOS_OAUTH_NAMESPACES_CLAIM = env.text(
     "MEMOS_OAUTH_NAMESPACES_CLAIM",
     "memos_namespaces",
-    "Claim of a token that names the namespaces its bearer reaches: a list, or words between spaces. Its scopes are "
-    "`memos:read`, `memos:write` and `memos:admin` in `scope` or `scp`.",
+    "Claim of a token that names the namespaces its bearer reaches: a list, or words separated by spaces. The scopes "
+    "are `memos:read`, `memos:write` and `memos:admin` in `scope` or `scp`.",
 )
 
 MEMOS_ADMIN_PASSWORD = env.text(
-    "MEMOS_ADMIN_PASSWORD", "", "Its password.", secret=True, shown="made and shown by the first start"
+    "MEMOS_ADMIN_PASSWORD",
+    "",
+    "Password of the staff login `admin`, which the first start makes.",
+    secret=True,
+    shown="made and shown by the first start",
 )
 MEMOS_PROXIES = env.integer(
     "MEMOS_PROXIES",
     1 if MEMOS_HTTPS else 0,
-    "Proxies of your own in front, each of which adds the address it was called from to X-Forwarded-For. With too few, "
-    "all sign-ins seem to come from the proxy; with too many, an attacker names the address.",
+    "Number of your own proxies in front, each of which appends its caller's address to X-Forwarded-For. If it is too "
+    "low, all sign-ins seem to come from the proxy; if it is too high, attackers can choose their address.",
     maximum=10,
     shown="1 with MEMOS_HTTPS=1, else 0",
 )
 MEMOS_STAFF_SECOND_FACTOR = env.text(
     "MEMOS_STAFF_SECOND_FACTOR",
     "optional",
-    "One-time codes of an app (TOTP) for staff: `required`, nothing opens but the page that sets them up.",
+    "One-time codes of an app (TOTP) for staff. `required`: without them, only the page that sets them up opens.",
     choices=("optional", "required"),
 )
 MEMOS_CORS_ORIGINS = env.words(
     "MEMOS_CORS_ORIGINS",
     "http://localhost:3000,http://127.0.0.1:3000,http://localhost:5173,http://127.0.0.1:5173",
-    "Origins whose browser pages may call the API, with a key of theirs. `off`: none.",
+    "Origins whose browser pages may call the API, with an API key. `off`: none.",
 )
 
 # --- Embedding ---------------------------------------------------------------------------------------------------
@@ -197,21 +201,21 @@ env.section("Embedding")
 MEMOS_EMBEDDING_PROVIDER = env.text(
     "MEMOS_EMBEDDING_PROVIDER",
     "minilm",
-    f"Who makes vectors: {describe(EMBEDDING_PROVIDERS)}. On a "
-    "server that holds memories, change it by `manage.py reembed`.",
+    f"Provider of vectors: {describe(EMBEDDING_PROVIDERS)}. On a "
+    "server with memories, change it by `manage.py reembed`.",
     choices=tuple(EMBEDDING_PROVIDERS),
 )
 MEMOS_EMBEDDING_MODEL = env.text(
     "MEMOS_EMBEDDING_MODEL",
     "",
     "Model name. For `minilm`: `all-MiniLM-L6-v2-int8-zh` (default) or `all-MiniLM-L6-v2-fp32-zh` (half the speed); "
-    "without `-zh` Chinese is not read.",
+    "models without `-zh` cannot read Chinese.",
     shown="the provider's own",
 )
 MEMOS_EMBEDDING_DIMENSIONS = env.integer(
     "MEMOS_EMBEDDING_DIMENSIONS",
     0,
-    "Dimensions of the `openai` provider's vectors; 0 asks the model once.",
+    "Dimensions of the `openai` provider's vectors; 0: the model is asked once.",
     maximum=16000,
 )
 MEMOS_EMBEDDING_BASE_URL = env.text(
@@ -230,16 +234,16 @@ MEMOS_EMBEDDING_THREADS = env.integer(
 MEMOS_EMBEDDING_SOCKET = env.text(
     "MEMOS_EMBEDDING_SOCKET",
     _runtime.get("MEMOS_EMBEDDING_SOCKET", ""),
-    "Unix socket of a process that has the model (`minilm`) for all others of the machine, started with "
-    "`python -m memory.providers.minilm.server`. Empty: each process has the model, 60 MB.",
+    "Unix socket of a process that runs the model (`minilm`) for all processes of the machine, started with "
+    "`python -m memory.providers.minilm.server`. Empty: each process loads the model, 60 MB.",
     shown="the one that `make run` starts",
 )
 MEMOS_MODEL_DIR = Path(
     env.text(
         "MEMOS_MODEL_DIR",
         str(MEMOS_DATA_DIR / "models"),
-        "Folder of what is made once from installed packages: the ONNX graph of the weights, the dictionary's file and "
-        "the word lists of names.",
+        "Folder for files that are made once from installed packages: the ONNX graph of the weights, the dictionary "
+        "and the word lists of names.",
         shown="`models` in the data folder",
     )
 ).expanduser()
@@ -249,16 +253,16 @@ env.section("Retrieval")
 MEMOS_PACK_MAX_TOKENS = env.integer(
     "MEMOS_PACK_MAX_TOKENS",
     0,
-    "Tokens that the text of a context pack may have where a query names no `max_tokens`; 0 is no limit.",
+    "Limit on the tokens of a context pack's text if the query names no `max_tokens`; 0: no limit.",
     maximum=200_000,
 )
 
 MEMOS_COLUMNS_MB = env.integer(
     "MEMOS_COLUMNS_MB",
     24,
-    "Megabytes that each web process may fill with the indexes of the namespaces it is asked for, so that a question "
-    "is answered by arithmetic instead of SQL. A thousand memories take 1.5 to 2.5 with vectors of 384 dimensions, 7 "
-    "to 8 with 3,072; of a namespace that has no room by itself SQL answers. 0: SQL answers always.",
+    "Megabytes that each web process may use to hold the indexes of searched namespaces in memory, which is faster "
+    "than SQL. A thousand memories take 1.5 to 2.5 with vectors of 384 dimensions, 7 to 8 with 3,072. SQL answers for "
+    "a namespace that does not fit by itself. 0: SQL always answers.",
 )
 
 
@@ -267,7 +271,7 @@ env.section("Reranking")
 MEMOS_RERANK_PROVIDER = env.text(
     "MEMOS_RERANK_PROVIDER",
     "off",
-    f"Who reads the question with each of the best candidates, as a second stage: {describe(RERANKERS)}.",
+    f"Second stage, which reads the question with each of the best candidates: {describe(RERANKERS)}.",
     choices=(NO_RERANKER, *RERANKERS),
 )
 MEMOS_RERANK_MODEL_DIR = env.text(
@@ -276,24 +280,22 @@ MEMOS_RERANK_MODEL_DIR = env.text(
     "Folder of the `onnx` model: `tokenizer.json` and `model.onnx` or `onnx/model.onnx`.",
 )
 MEMOS_RERANK_URL = env.text(
-    "MEMOS_RERANK_URL", "", "Whole address that the endpoint is asked at, e.g. `http://localhost:8080/rerank`."
+    "MEMOS_RERANK_URL", "", "Full address of the endpoint, e.g. `http://localhost:8080/rerank`."
 )
 MEMOS_RERANK_MODEL = env.text(
     "MEMOS_RERANK_MODEL",
     "",
-    "Model name that the endpoint is asked for (not `tei`). For `onnx`: the graph's file in the folder, when it has "
+    "Model name that is sent to the endpoint (not to `tei`). For `onnx`: the graph's file in the folder, if it has "
     "another name.",
 )
 MEMOS_RERANK_API_KEY = env.text("MEMOS_RERANK_API_KEY", "", "Key of the endpoint.", secret=True)
 MEMOS_RERANK_TIMEOUT_SECONDS = env.number(
     "MEMOS_RERANK_TIMEOUT_SECONDS",
     2.0,
-    "Seconds that reranking may take; then the query is answered without.",
+    "Seconds that reranking may take; then the query is answered without it.",
     minimum=0.05,
     maximum=60,
 )
-
-# --- Evaluation --------------------------------------------------------------------------------------------------
 
 # --- Condensation ------------------------------------------------------------------------------------------------
 env.section("Condensation")
@@ -305,7 +307,7 @@ MEMOS_LLM_ENABLED = env.flag(
 MEMOS_LLM_PROVIDER = env.text(
     "MEMOS_LLM_PROVIDER",
     "openai",
-    "Provider of the language model: its address, its key and what it takes. Any other OpenAI-compatible endpoint: "
+    "Provider of the language model, with its address, key and parameters. For any other OpenAI-compatible endpoint: "
     "`openai` with MEMOS_LLM_BASE_URL.",
     choices=("openai", "anthropic", "qwen", "deepseek", "ollama", "vllm", "llamacpp", "hf"),
 )
@@ -316,25 +318,25 @@ MEMOS_ANTHROPIC_API_KEY = env.text("MEMOS_ANTHROPIC_API_KEY", "", "Key of the pr
 MEMOS_QWEN_API_KEY = env.text("MEMOS_QWEN_API_KEY", "", "Key of the provider `qwen`.", secret=True)
 MEMOS_DEEPSEEK_API_KEY = env.text("MEMOS_DEEPSEEK_API_KEY", "", "Key of the provider `deepseek`.", secret=True)
 MEMOS_LLM_BASE_URL = env.text(
-    "MEMOS_LLM_BASE_URL", "", "Address of MEMOS_LLM_PROVIDER, where it is not its usual one.", shown="the provider's"
+    "MEMOS_LLM_BASE_URL", "", "Address of MEMOS_LLM_PROVIDER, if it is not the usual one.", shown="the provider's"
 )
-MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that is asked for whatever has none of its own.")
+MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model for all purposes that have no model of their own.")
 MEMOS_LLM_ALLOWED_MODELS = env.words(
     "MEMOS_LLM_ALLOWED_MODELS",
     "",
-    "Models that the policy of a namespace may choose, as `provider/model` or `provider/*`; empty: any of a provider "
-    "that is set up.",
+    "Models that the policy of a namespace may choose, as `provider/model` or `provider/*`. Empty: all models of "
+    "configured providers.",
 )
 MEMOS_LLM_MODEL_NAMES = env.pairs(
     "MEMOS_LLM_MODEL_NAMES",
-    "Names that clients may ask for, and the models that answer to them, such as `gpt-4o=ollama/qwen2.5:7b`; without "
-    "a provider it is a model of MEMOS_LLM_PROVIDER.",
+    "Model names that clients may use, and the models that answer, such as `gpt-4o=ollama/qwen2.5:7b`; a model without "
+    "a provider is one of MEMOS_LLM_PROVIDER.",
 )
 MEMOS_LLM_MEMORY_PLACE = env.pairs(
     "MEMOS_LLM_MEMORY_PLACE",
-    "Where completions that are passed on have the memories, by provider or `provider/model`, such as `vllm=system`: "
-    "in messages of their own (`apart`), in the first message of the system and the last of the user (`system`), or "
-    "all in the last of the user (`user`). For others apart, and folded like this once the model refuses it.",
+    "Place of the memories in forwarded completions, by provider or `provider/model`, such as `vllm=system`: in "
+    "separate messages (`apart`), in the first system message and the last user message (`system`), or all in the last "
+    "user message (`user`). Other models get them apart, and in the next of these places once they refuse that.",
     choices=("apart", "system", "user"),
 )
 MEMOS_OLLAMA_BASE_URL = env.text(
@@ -349,8 +351,8 @@ MEMOS_LLAMACPP_BASE_URL = env.text(
 MEMOS_HF_PYTHON = env.text(
     "MEMOS_HF_PYTHON",
     "",
-    "Python that has what requirements-hf.txt names (`make install-hf` makes one): `make run` serves the models of the "
-    "provider `hf` with it, in a process that starts on demand.",
+    "Python with the packages of requirements-hf.txt (`make install-hf` makes one). `make run` serves the models of "
+    "the provider `hf` with it, in a process that starts on demand.",
 )
 MEMOS_HF_BASE_URL = env.text(
     "MEMOS_HF_BASE_URL",
@@ -361,7 +363,7 @@ MEMOS_HF_BASE_URL = env.text(
 MEMOS_LLM_CONCURRENCY = env.integer(
     "MEMOS_LLM_CONCURRENCY",
     8,
-    "Calls of one model that one process makes at once; a further one waits a second, then gets 503.",
+    "Calls of one model that a process makes at once; a further call waits for a second, and then gets 503.",
     minimum=1,
     maximum=10_000,
 )
@@ -369,42 +371,43 @@ MEMOS_MODEL_PRICES = read_prices(
     env.text(
         "MEMOS_MODEL_PRICES",
         "",
-        "Own prices in US dollars a million tokens, which go before the known ones: JSON such as "
+        "Prices in US dollars per million tokens, which override the known ones: JSON such as "
         '`{"vllm/qwen3-32b": {"input": 0.1, "cached": 0.02, "output": 0.4}}`, or the path of a .json or .toml file. '
-        "`call` is a price for each call.",
+        "`call` is the price of a call.",
         shown="the known prices",
     )
 )
 MEMOS_LLM_ENTITIES = env.flag(
-    "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, beside the rules."
+    "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, besides the rules."
 )
 MEMOS_LLM_GATE = env.flag(
     "MEMOS_LLM_GATE",
     False,
-    "The language model judges what the gate's rules suspect, while its writer waits; what is held stays held.",
+    "The language model judges texts that the gate's rules suspect, while the writer waits. It does not judge texts "
+    "that the rules quarantine.",
 )
 MEMOS_LLM_SETTLING = env.flag(
     "MEMOS_LLM_SETTLING",
     False,
-    "The language model judges, in the background, whether an update that was only linked holds; both texts of a pair "
+    "The language model judges in the background whether an update that was only linked is right; both texts of a pair "
     "are sent to it.",
 )
 MEMOS_LLM_TIMEOUT_SECONDS = env.number(
     "MEMOS_LLM_TIMEOUT_SECONDS",
     30.0,
-    "Seconds that a call of the language model by MemOS itself may take in all: an answer, a summary, a verdict. For "
-    "completions that are passed on it bounds only the connecting.",
+    "Time limit in seconds for a call of the language model by MemOS itself: an answer, a summary, a verdict. For "
+    "forwarded completions it only limits the time to connect.",
     minimum=0.1,
     maximum=50,
 )
 
 # --- Policy ------------------------------------------------------------------------------------------------------
 env.section("Policy")
-# The values in force without any of a namespace, and the keys of those that the environment gives.
+# The policy of namespaces that set no values, and the keys that the environment sets.
 _given_policy = read_policy(
     env.pairs(
         "MEMOS_POLICY",
-        "Values of the policy of all namespaces that have none of their own, by the keys of `GET /v1/policy`: "
+        "Policy values of all namespaces that do not set them, by the keys of `GET /v1/policy`: "
         "`gate.personal_data=redact,ttl_days=365,models.judge=ollama/qwen2.5:7b`.",
     )
 )
@@ -435,7 +438,7 @@ MEMOS_OCR_FOLDER = env.text(
     "Folder of Tesseract's language files (`eng.traineddata`): images are read by OCR. Empty: they are refused.",
 )
 MEMOS_OCR_LANGUAGES = env.text(
-    "MEMOS_OCR_LANGUAGES", "eng", "Languages that OCR reads, as their files are called, with commas between them."
+    "MEMOS_OCR_LANGUAGES", "eng", "Languages that OCR reads, by the names of their files, comma-separated."
 )
 
 # --- Webhooks ----------------------------------------------------------------------------------------------------
@@ -443,13 +446,13 @@ env.section("Webhooks")
 MEMOS_WEBHOOK_PRIVATE = env.flag(
     "MEMOS_WEBHOOK_PRIVATE",
     False,
-    "Webhooks may lead to addresses that are not public (loopback, private and link-local networks), and by plain "
-    "http. Whoever may make one then reaches this server's own network.",
+    "Webhooks may use plain http, and addresses that are not public (loopback, private and link-local networks). "
+    "Callers who may create webhooks can then reach this server's own network.",
 )
 MEMOS_WEBHOOK_WORKERS = env.integer(
     "MEMOS_WEBHOOK_WORKERS",
     2,
-    "Worker processes that deliver to webhooks, one webhook each at a time; 0: nothing is delivered from here.",
+    "Worker processes that deliver to webhooks, each to one webhook at a time; 0: this server delivers nothing.",
     maximum=64,
 )
 
@@ -458,54 +461,54 @@ env.section("Backups")
 MEMOS_BACKUP_DIR = env.text(
     "MEMOS_BACKUP_DIR",
     "",
-    "Folder that the worker writes backups into, by the clock, best on another disk. Empty: none; `manage.py backup` "
-    "then needs `--to`.",
+    "Folder into which the worker writes scheduled backups, preferably on another disk. Empty: no scheduled backups, "
+    "and `manage.py backup` needs `--to`.",
 )
 MEMOS_BACKUP_KEY = env.text(
     "MEMOS_BACKUP_KEY",
     "",
-    "Encrypts backups (AES-256-GCM), 16 characters or more. Keep it elsewhere: without it they cannot be restored. "
-    "Empty: not encrypted.",
+    "Encrypts backups (AES-256-GCM), 16 characters or more. Store a copy elsewhere, because backups cannot be restored "
+    "without it. Empty: not encrypted.",
     secret=True,
 )
 MEMOS_CUBE_KEY = env.text(
     "MEMOS_CUBE_KEY",
     "",
-    "Signs cubes' files (HMAC-SHA256), 16 characters or more: servers with the same one know each other's files. "
-    "Empty: a key of this server's own.",
+    "Signs cubes' files (HMAC-SHA256), 16 characters or more. Servers with the same key recognise each other's files. "
+    "Empty: a key that only this server has.",
     secret=True,
 )
 MEMOS_CUBE_SIGNING_KEY = env.text(
     "MEMOS_CUBE_SIGNING_KEY",
     "",
-    "Private Ed25519 key (32 bytes in base64) that signs cubes' files in place of MEMOS_CUBE_KEY: receivers need its "
-    "public key only, which `manage.py dump_cube --show-key` prints.",
+    "Private Ed25519 key (32 bytes in base64) that signs cubes' files instead of MEMOS_CUBE_KEY. Receivers only need "
+    "its public key, which `manage.py dump_cube --show-key` prints.",
     secret=True,
 )
 MEMOS_CUBE_TRUSTED_KEYS = env.words(
     "MEMOS_CUBE_TRUSTED_KEYS",
     "",
-    "Public Ed25519 keys (base64) of other servers, comma-separated: files signed by them are from a known sender.",
+    "Public Ed25519 keys (base64) of other servers, comma-separated. Files that they sign are from a known sender.",
 )
 MEMOS_BACKUP_HOURS = env.integer(
     "MEMOS_BACKUP_HOURS", 24, "Hours from one scheduled backup to the next.", minimum=1, maximum=8760
 )
 MEMOS_BACKUP_KEEP = env.integer(
-    "MEMOS_BACKUP_KEEP", 14, "Newest backups that a scheduled one leaves in the folder.", minimum=1, maximum=10_000
+    "MEMOS_BACKUP_KEEP", 14, "Newest backups that a scheduled one keeps in the folder.", minimum=1, maximum=10_000
 )
 MEMOS_BACKUP_KEEP_DAYS = env.integer(
-    "MEMOS_BACKUP_KEEP_DAYS", 0, "Days for which older ones are left as well; 0: none.", maximum=36_500
+    "MEMOS_BACKUP_KEEP_DAYS", 0, "Days for which older backups are kept as well; 0: none.", maximum=36_500
 )
 MEMOS_BACKUP_VERIFY = env.flag(
     "MEMOS_BACKUP_VERIFY",
     True,
-    "Scheduled backups are restored into a scratch database and compared (needs CREATEDB, and room for it).",
+    "Scheduled backups are restored into a scratch database and compared (needs CREATEDB, and disk space).",
 )
 MEMOS_ERASURE_LEDGER = env.text(
     "MEMOS_ERASURE_LEDGER",
     str(Path(MEMOS_BACKUP_DIR or MEMOS_DATA_DIR) / "erasures.ledger"),
-    "File that says, by ids and keyed hashes, what was erased, so that no older backup brings it back. An erasure "
-    "waits while it cannot be written. `off`: none is kept.",
+    "File that records erasures by ids and keyed hashes, so that no older backup brings memories back. Erasures wait "
+    "while it cannot be written. `off`: no ledger.",
     shown="`erasures.ledger` in MEMOS_BACKUP_DIR, else in the data folder",
 )
 
@@ -514,13 +517,13 @@ env.section("Activation memory")
 MEMOS_ACTIVATION_DIR = env.text(
     "MEMOS_ACTIVATION_DIR",
     "",
-    "Folder of activation caches: keys and values that a model computed for a prefix. llama.cpp's server writes and "
-    "reads it as well (its `--slot-save-path`), and so does every web process and worker. Empty: there are none.",
+    "Folder of activation caches: keys and values that a model computed for a prefix. llama.cpp's server (its "
+    "`--slot-save-path`), all web processes and workers write and read it. Empty: no caches.",
 )
 MEMOS_ACTIVATION_BYTES = env.integer(
     "MEMOS_ACTIVATION_BYTES",
     8 * 1024**3,
-    "Bytes that the files of the folder may take; the caches that were used longest ago make room.",
+    "Limit on the bytes of the folder's files; the least recently used caches are deleted first.",
     minimum=1_000_000,
     maximum=2**50,
 )
@@ -537,21 +540,21 @@ MEMOS_ADAPTER_BASE_MODEL = env.text(
     "MEMOS_ADAPTER_BASE_MODEL",
     "",
     "The model that adapters are trained on: a folder in the layout of transformers (safetensors), or a GGUF file. "
-    "Empty: none is trained.",
+    "Empty: no training.",
 )
 MEMOS_TRAINER_PYTHON = env.text(
     "MEMOS_TRAINER_PYTHON",
     "",
-    "Python that has what requirements-train.txt names (`make install-train` makes one). Empty: MemOS's own.",
+    "Python with the packages of requirements-train.txt (`make install-train` makes one). Empty: MemOS's own.",
 )
 MEMOS_ADAPTER_SERVERS = env.words(
     "MEMOS_ADAPTER_SERVERS",
     "",
-    "Addresses of servers with vLLM's routes that active adapters are loaded into. No others are spoken to; best "
-    "on the machine itself or a network of its own.",
+    "Addresses of servers with vLLM's routes, into which active adapters are loaded. No other servers are called. They "
+    "should be on this machine or in a private network.",
 )
 MEMOS_ADAPTER_SERVER_KEY = env.text(
-    "MEMOS_ADAPTER_SERVER_KEY", "", "Sent to these servers as a bearer token. Empty: none.", secret=True
+    "MEMOS_ADAPTER_SERVER_KEY", "", "Bearer token for these servers. Empty: none.", secret=True
 )
 
 # --- Console -----------------------------------------------------------------------------------------------------
@@ -559,74 +562,75 @@ env.section("Console")
 MEMOS_REQUEST_LOG = env.integer(
     "MEMOS_REQUEST_LOG",
     20_000,
-    "Newest API requests that the console can list (in Redis; without bodies and query texts). 0: no request is "
-    "recorded, and the console has no figures of rates and latencies.",
+    "Newest API requests that the console can list (in Redis, without bodies and query texts). 0: requests are not "
+    "recorded, and the console has no rates and latencies.",
     maximum=1_000_000,
 )
 
-# --- Constants, which are not read from the environment: tests shorten them -----------------------------------------
-# Messages that the session window (L1) keeps, and how long after the last of them it lives.
+# --- Constants, which are not read from the environment, and which tests shorten -------------------------------------
+# The messages that the session window (L1) keeps, and its lifetime after the last of them.
 MEMOS_WINDOW_MESSAGES = 20
 MEMOS_WINDOW_TTL_SECONDS = 3600
-# A whole request, headers and body, must arrive within it; then it is answered 408.
+# Seconds in which a whole request, headers and body, must arrive; otherwise it is answered 408.
 MEMOS_RECEIVE_SECONDS = 30
-# The largest file of `POST /v1/documents`: in base64 it has a third more.
+# The largest file of `POST /v1/documents`, which is a third larger in the body, because of base64.
 MEMOS_FILE_MAX_BYTES = MEMOS_MAX_BODY_BYTES * 3 // 4
-# Characters that an answer at `/mcp` may have. What is longer comes as previews with ids, and in pages.
+# The limit on characters of an answer at `/mcp`; longer ones are shortened to previews with ids, and pages.
 MEMOS_MCP_RESULT_CHARS = 25_000
 # Algorithms that a token may be signed with.
 MEMOS_OAUTH_ALGORITHMS = ["RS256", "ES256"]
 # Name of the staff login that the first start makes.
 MEMOS_ADMIN_USER = "admin"
-# Encoding that tokens are counted with.
+# The encoding by which tokens are counted.
 MEMOS_TOKENIZER = "o200k_base"
-# Above it a namespace is large: the worker makes an HNSW index of its vectors and counts its common words, and a
-# search follows the index and looks at the rarer words first. Below, every search is exact.
+# A namespace with more memories is large: the worker makes an HNSW index of its vectors and counts its common words,
+# and searches use the index and read rare words first. In smaller namespaces all searches are exact.
 MEMOS_LARGE_NAMESPACE_MEMORIES = 10_000
-# Large namespaces that have an HNSW index, the largest first. Every statement about vectors considers each index.
+# The number of large namespaces with an HNSW index, the largest first. It is limited because the planner considers all
+# indexes for each statement about vectors.
 MEMOS_HNSW_NAMESPACES = 8
-# PostgreSQL ends a longer statement of a search; the answer is then 503 `search_timeout`.
+# PostgreSQL cancels statements of a search that take longer; the answer is then 503 `search_timeout`.
 MEMOS_SEARCH_TIMEOUT_MS = 2000
 # Candidates that the reranker reads.
 MEMOS_RERANK_CANDIDATES = 50
-# What the best candidate gets added to its score, which is at most about 1 without; the worst gets 0.
+# The weight that is added to the score of the best candidate, which is at most about 1 without it; the worst gets 0.
 MEMOS_RERANK_WEIGHT = 2.0
 # Tokens of a text, with the question for `onnx`, that the reranker reads.
 MEMOS_RERANK_MAX_TOKENS = 512
 MEMOS_RERANK_THREADS = 2
 # Its subfolders are the datasets that `POST /v1/evaluations` may name.
 MEMOS_EVALUATION_DIR = str(MEMOS_DATA_DIR / "datasets")
-# New messages that one summary takes in at most.
+# The limit on new messages of one summary.
 MEMOS_SUMMARY_BATCH_MESSAGES = 40
-# A summary that was asked for and did not come by then is asked for again.
+# A summary that is not finished this long after its request is requested again.
 MEMOS_SUMMARY_LOCK_SECONDS = 30
-# Failures of a model in a row after which it is left alone, and for how many seconds; then one call tries it.
+# The circuit breaker of a model: consecutive failures that open it, and seconds until one call tries the model again.
 MEMOS_LLM_BREAKER_FAILURES = 5
 MEMOS_LLM_BREAKER_SECONDS = 30.0
-# A writer waits so long for the model's verdict.
+# Seconds that a writer waits for the model's verdict.
 MEMOS_LLM_GATE_SECONDS = 5.0
 # Pairs that the model judges in one run; a run begins every minute.
 MEMOS_LLM_SETTLING_PER_RUN = 20
-# A completion that is passed on may send nothing for so long.
+# Seconds without data after which a forwarded completion is ended.
 MEMOS_LLM_RELAY_IDLE_SECONDS = 900.0
-# When a failed job, or one whose worker died, is tried again: not before a slow one has been stopped.
+# Seconds until a failed job, or one whose worker died, is tried again, which must exceed the time limit of jobs.
 MEMOS_JOB_RETRY_SECONDS = MEMOS_JOB_TIMEOUT_SECONDS * 3 // 2
 # Times that a failing job is tried.
 MEMOS_JOB_ATTEMPTS = 5
-# Days that a job that ended well or was discarded stays listed; a failed one stays until someone sees to it.
+# Days for which finished and discarded jobs stay listed; failed ones stay until they are replayed or discarded.
 MEMOS_JOBS_KEEP_DAYS = 7
-# Seconds that a delivery may take, its answer included.
+# Seconds that a delivery may take, including the answer.
 MEMOS_WEBHOOK_SECONDS = 10.0
 # A scheduled backup that takes longer is stopped.
 MEMOS_BACKUP_TIMEOUT_SECONDS = 21_600
-# Adapters that were trained; the servers that load them see the folder under this path.
+# The folder of trained adapters; servers that load them must see it under the same path.
 MEMOS_ADAPTERS_DIR = str(MEMOS_DATA_DIR / "adapters")
-# Days that the files of a training export, each call of a model, and the figures of requests by minute are kept.
+# Days for which the files of training exports, model calls, and the request statistics by minute are kept.
 MEMOS_TRAINING_KEEP_DAYS = 30
 MEMOS_MODEL_CALLS_DAYS = 90
 MEMOS_REQUEST_FIGURES_DAYS = 30
 
-# Variables that no setting reads, with the setting that each is nearest to.
+# Environment variables that no setting reads, with the most similar setting.
 MEMOS_UNKNOWN = env.find_unknown()
 
 if not SECRET_KEY:
@@ -683,7 +687,7 @@ MIDDLEWARE = [
     "ops.middleware.StaffLoginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    # Last: puts the page of a lock-out in place of the form's answer.
+    # Last, because it replaces the answer to the login form by the page of a lock-out.
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -725,7 +729,7 @@ _redis = {
     "LOCATION": REDIS_URL or "redis://localhost:6379/0",
     "KEY_PREFIX": "memos",
     "OPTIONS": {
-        # Not pickle: who can write to Redis must not be able to run code here.
+        # JSON instead of pickle, so that write access to Redis does not allow running code here.
         "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
         "SOCKET_CONNECT_TIMEOUT": 0.5,
         "SOCKET_TIMEOUT": 1.0,
@@ -743,20 +747,19 @@ CACHES = {
     },
 }
 
-# django-q2's clusters, with processes of their own each. The default one takes short jobs and runs the schedules.
+# django-q2's clusters, each with separate processes. The default one takes short jobs and runs the schedules.
 Q_CLUSTER: dict[str, Any] = {
     "name": "memos",
     "orm": "default",
     "broker_class": "memory.services.jobs.broker.JobBroker",
     "workers": MEMOS_JOB_WORKERS,
     "ALT_CLUSTERS": {
-        "interactive": {"workers": 1, "scheduler": False},
+        "interactive": {"workers": 1, "scheduler": False, "poll": 0.2},
         # Long jobs leave the processor to short ones.
         "bulk": {"workers": MEMOS_JOB_LONG_WORKERS, "scheduler": False, "poll": 1.0, "niceness": 5},
         "webhooks": {
             "workers": MEMOS_WEBHOOK_WORKERS,
             "scheduler": False,
-            "poll": 0.5,
             # A worker delivers for 10 s, and its last delivery may take as long again.
             "timeout": 60,
             "broker_class": "memory.services.webhooks.broker.WebhookBroker",
@@ -766,13 +769,13 @@ Q_CLUSTER: dict[str, Any] = {
     "retry": MEMOS_JOB_RETRY_SECONDS,
     "max_attempts": MEMOS_JOB_ATTEMPTS,
     "ack_failures": False,
-    # A worker claims its job when it takes a message: more messages would wait for nothing.
+    # A worker claims its job when it takes a message, so there is no use in queueing more messages.
     "queue_limit": 1,
     "bulk": 1,
-    "poll": 0.2,
+    "poll": 0.5,
     "guard_cycle": 1,
     "catch_up": False,
-    # Our own table of jobs records the results.
+    # The results are recorded in the table of jobs.
     "save_limit": -1,
     "recycle": 2000,
     "label": "Background jobs",
@@ -818,7 +821,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "format": "uuid"}},
     "SCHEMA_PATH_PREFIX": "/v1",
-    # Fields of one name with different choices, for which the schema would have to invent names.
+    # The names of enumerations that would otherwise get invented names, because their fields have common names.
     "ENUM_NAME_OVERRIDES": {
         "AuditEventEnum": "memory.enums.AuditEvent",
         "CubeKindEnum": "memory.enums.CubeKind",
@@ -849,7 +852,6 @@ SPECTACULAR_SETTINGS = {
         "RoleEnum": "memory.enums.Role",
         "RoleNameEnum": "memory.api.message_fields.ROLE_NAMES",
         "ShareLevelEnum": "memory.enums.ShareLevel",
-        "TopicLevelEnum": "memory.enums.TopicLevel",
         "VerdictEnum": "memory.enums.Verdict",
         "GateDecisionEnum": "memory.enums.GateDecision",
     },

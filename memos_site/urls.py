@@ -1,4 +1,4 @@
-"""Everything the server answers."""
+"""All routes of the server."""
 
 from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,7 +10,7 @@ from memos_site.guide import guide
 
 
 def nothing_there(request: HttpRequest, rest: str) -> HttpResponse:
-    """An address of Django's that leads nowhere here."""
+    """Answers 404 at an address of Django's admin that is not used."""
     raise Http404
 
 
@@ -18,7 +18,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="ops:overview")),
     path("ops/language/", set_language, name="set_language"),
     path("ops/", include("ops.urls")),
-    # Django's "view on site": no table here has a page of its own there, and some keys make it fail.
+    # This disables Django's "view on site", which no model supports, and which fails for some keys.
     path("admin/r/<path:rest>", nothing_there),
     path("admin/", admin.site.urls),
     path("guide/", guide, name="guide"),

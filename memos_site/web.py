@@ -1,6 +1,6 @@
-"""Runs the web server, Granian, with MemOS: `python -m memos_site.web`, for `make run` and for containers.
+"""Runs MemOS in the web server Granian: `python -m memos_site.web`, for `make run` and for containers.
 
-With `--held` it loads MemOS and waits for a line on standard input before it serves.
+With `--held`, it loads MemOS and waits for a line on standard input before it serves.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ from memos_site.gateway import Gateway
 log = logging.getLogger("memos.web")
 
 MAX_HEAD_BYTES = 65_536
-# Connections that a process may hold. One on which nothing is asked takes no thread.
+# The limit on connections of a process. An idle connection takes no thread.
 MAX_CONNECTIONS = 1_024
-# Requests that have arrived: those that are worked on, and those that wait for a connection to the database.
+# The limit on requests that a process has received: in work, or waiting for a connection to the database.
 MAX_WAITING = 32
 MAX_HTTP2_STREAMS = 16
-# A process that has grown to so many MiB is replaced.
+# A process that exceeds this many MiB is replaced.
 MAX_MEMORY_MB = 600
 STOP_SECONDS = 20
-# Connections to the database beside those of requests: those that read changes into the columns.
+# Connections to the database besides those of requests, to read changes into the columns.
 BACKGROUND_CONNECTIONS = 2
-# A request makes some thousand objects and leaves next to none: looked through every 700, as Python does by itself,
-# they cost a query 7 % of its time.
+# The threshold of garbage collection. A request creates some thousand objects and leaves hardly any; Python's default
+# of 700 would cost a query 7 % of its time.
 COLLECT_EVERY = 20_000
-# A request that computes lets the threads of the others in after so long, five times as often as Python does by itself:
-# each of their statements ends with a wait for it.
+# The interval after which a thread that computes releases the interpreter, a fifth of Python's default, because each
+# statement of the other threads ends with a wait for it.
 SWITCH_SECONDS = 0.001
 
 _bind_to_parent: Callable[[], None] | None = None
 
 
 def main() -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """Serves until SIGTERM or SIGINT."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
     global _bind_to_parent  # noqa: PLW0603 - the processes are forked from this one
     _bind_to_parent = die_with_parent(signal.SIGKILL)
@@ -85,7 +85,7 @@ def main() -> None:
             respawn_failed_workers=True,
             workers_max_rss=MAX_MEMORY_MB,
             workers_kill_timeout=STOP_SECONDS,
-            # What it says of threads and of a setting of the kernel is answered in the guide.
+            # Its warnings about threads and a kernel setting are answered in the guide.
             log_level=LogLevels.error,
             log_dictconfig=settings.LOGGING,
         )
@@ -96,15 +96,15 @@ def main() -> None:
 
 
 def load() -> None:
-    """Load what the web processes share, and set it aside: a collection would write into the pages that are shared."""
+    """Loads what the web processes share, and exempts it from garbage collection, which would copy shared pages."""
     import_module("memos_site.wsgi")
-    # Requests are held against the document, which takes a second to make.
+    # Requests are checked against the OpenAPI document, which takes a second to make.
     import_module("memory.api.known_fields").read_document()
     import_module("django_redis.cache")
     import_module("memory.text.tokens").count_tokens("ready")
-    # The library of dates reads its languages with the first question that needs it.
+    # The library for dates loads its languages at the first question that needs them.
     import_module("memory.text.timespan").spans("on 3 May 2023", timezone.now())
-    # Several pieces of a stream wait for its client: each is small, and most files are one.
+    # Several blocks of a stream may wait for a slow client, so blocks are small; most files are one block.
     FileResponse.block_size = 2**17
     connections.close_all()
     gc.collect()
@@ -112,7 +112,7 @@ def load() -> None:
 
 
 def open_process() -> Gateway:
-    """Prepare a process that answers requests, so that the first waits for nothing; return the application."""
+    """Prepares a web process, so that the first request does not wait, and returns the application."""
     if _bind_to_parent:
         _bind_to_parent()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -120,19 +120,20 @@ def open_process() -> Gateway:
 
     from memory import metrics
     from memory.errors import EmbeddingUnavailable
+    from memory.models.queries.jobs import WEB
     from memory.retrieval.columns.store import open_store
     from memory.retrieval.rerank import rerank
     from memory.services.index.embedding_model import active_model
 
     metrics.take_place("web")
     for database in connections.settings.values():
-        share_connections(database, most=settings.MEMOS_WEB_THREADS + BACKGROUND_CONNECTIONS)
+        share_connections(database, name=WEB, most=settings.MEMOS_WEB_THREADS + BACKGROUND_CONNECTIONS)
     open_store()
     rerank("ready", ["ready"])
     try:
         active_model().embed_questions(["ready"])
     except (EmbeddingUnavailable, Error) as error:
-        # Requests say what is away.
+        # Requests will report what is unavailable.
         log.warning("embedding is not ready", extra={"reason": str(error)})
     finally:
         connection.close()
@@ -142,13 +143,17 @@ def open_process() -> Gateway:
 
 
 def _give_connection_back(**_signal: Any) -> None:
-    """Give the thread's connection back to the pool while a model is waited for."""
+    """Returns the thread's connection to the pool while it waits for a model."""
     import_module("memory.api.event_stream").give_connection_back()
 
 
-def share_connections(database: dict[str, Any], *, most: int) -> None:
-    """Have the threads of this process share a pool of connections, on which no statement outlasts a request."""
+def share_connections(database: dict[str, Any], *, name: str, most: int) -> None:
+    """Makes the threads of this process share a pool of connections, on which no statement outlasts a request.
+
+    PostgreSQL shows them under `name`.
+    """
     options = database["OPTIONS"]
+    options["application_name"] = name
     limit = f"-c statement_timeout={settings.MEMOS_REQUEST_SECONDS * 1000}"
     options["options"] = f"{options.get('options', '')} {limit}".strip()
     options["pool"] = {"min_size": 1, "max_size": most, "timeout": 10.0, "max_idle": 60.0}

@@ -1,5 +1,8 @@
-"""The WSGI application. Loads every route and the embedding provider's libraries at once: no request waits for imports,
-and workers that are forked share them."""
+"""The WSGI application.
+
+It imports all routes and the libraries of the embedding provider at once, so that no request waits for imports and
+forked workers share them.
+"""
 
 import logging
 import os
@@ -15,7 +18,7 @@ from memory.conf import UNSAFE, ConfigurationError
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
 
 application = get_wsgi_application()
-# A web server that is started without manage.py has looked at no check.
+# A web server that is started without manage.py has run no checks yet.
 if _unsafe := [one for one in run_checks(tags=[UNSAFE]) if one.is_serious()]:
     raise ConfigurationError("\n".join(f"({one.id}) {one.msg} {one.hint}" for one in _unsafe))
 for _message in check_unknown_settings(None):

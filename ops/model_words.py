@@ -41,8 +41,6 @@ APP_NAMES = (
     _("level"),
     _("parent"),
     _("stale"),
-    _("topic node"),
-    _("topic nodes"),
 )
 
 NAMES = (

@@ -59,7 +59,7 @@ GROUPS = (
             Page("radar", _("Radar"), "radar", "ops:radar", permission="ops.run_probe", family="ops:radar"),
             Page("inspector", _("Inspector"), "inspector", "ops:inspector", family="ops:inspector"),
             Page("map", _("Map"), "map", "ops:map", family="ops:map"),
-            Page("tree", _("Tree"), "tree", "ops:tree", family="ops:tree"),
+            Page("tree", _("Topics"), "tree", "ops:tree", family="ops:tree"),
             Page("entities", _("Entities"), "entities", "ops:entities", family="ops:entit"),
         ),
     ),

@@ -1,10 +1,10 @@
-"""Histories of 10 to 80 turns, and questions with what a right answer to each contains.
+"""Reads histories of 10 to 80 turns, and questions with the contents of their right answers.
 
 Their author did not know the code. They are in English, Chinese and both, in the first and the third person. DEV is for
-finding out what goes wrong; of UNSEEN only figures are printed, so that no rule is made for it. `turns` have
-`id`, `session`, `role`, `speaker`, `text` and `time`. `questions` have `contains` (each entry is in a right answer; of
-a list one of the alternatives), `gold` (the turns that hold the answer) and `type`; those of the type NEVER_SAID are
-close to what was said and have no answer. `questions_dev.jsonl` has 510 more to the histories of DEV, by other writers.
+analysing failures; only figures of UNSEEN are printed, so that no rule is made for it. `turns` have `id`, `session`,
+`role`, `speaker`, `text` and `time`. `questions` have `contains` (a right answer has each entry, or one of the
+alternatives in a list), `gold` (the turns with the answer) and `type`; those of the type NEVER_SAID are close to what
+was said, but have no answer. `questions_dev.jsonl` has 510 more for the histories of DEV, by other writers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MORE = "more"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of an answer, and the ids of the turns that it quotes."""
+    """Holds a line of an answer, and the ids of the turns that it quotes."""
 
     text: str
     turns: frozenset[str]
@@ -29,8 +29,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The result of one question: whether the answer `contains` all that was asked, whether the `first` hit does,
-    whether it was `refused`, and how many lines are `unrelated`: they hold nothing of it and quote no turn that does.
+    """Holds the result of one question.
+
+    `contains`: the answer has everything that was asked. `first`: the first hit has. `refused`: there was no answer.
+    `unrelated`: the number of lines that contain nothing of the answer, and quote no turn that does.
     """
 
     type: str
@@ -41,7 +43,7 @@ class Score:
 
 
 def histories(half: str) -> Iterator[dict]:
-    """The histories of one half, in the order of their names."""
+    """Yields the histories of one half, in the order of their names."""
     for path in sorted(Path(__file__).parent.glob(f"*_{half}_*.json")):
         yield json.loads(path.read_text(encoding="utf-8"))
 
@@ -57,7 +59,7 @@ def more_questions() -> dict[str, list[dict]]:
 
 
 def score(question: dict, lines: Sequence[Line], first_hit: str) -> Score:
-    """Score `lines` as the answer to a question of a history; no lines are a refusal."""
+    """Scores `lines` as the answer to a question of a history; no lines are a refusal."""
     wanted = [[entry] if isinstance(entry, str) else entry for entry in question["contains"]]
 
     def holds(text: str, entry: Sequence[str]) -> bool:

@@ -1,14 +1,14 @@
-"""The texts that the gate is measured with: attacks, and harmless texts that look near to them, English and Chinese.
+"""Reads the texts that the gate is measured with: attacks, and similar harmless texts, in English and Chinese.
 
-They are made from frames (`attacks.en.txt`, `benign.zh.txt`, …): `# kind` begins a kind, each further line is a frame.
-`<<a|b>>` is a slot with its fillings, `\\n` a line break, and `@base64 …` says how the text is disguised
-(`disguises.py`). Frames are dealt out to two halves in turns, so that no frame stands in both: rules are written by the
-`learn` half, and the `report` half says how they do with what they have not seen.
+They are made from frames (`attacks.en.txt`, `benign.zh.txt`, …): `# kind` begins a kind, and each further line is a
+frame. `<<a|b>>` is a slot with its fillings, `\\n` a line break, and `@base64 …` names a disguise (`disguises.py`).
+Frames alternate between two halves, so that none is in both: rules are written by the `learn` half, and the `report`
+half measures them on unseen texts.
 
-Beside them stand texts written one by one, without frames and without a look at the rules (`attacks_more.en.txt`,
+Other texts were written individually, without frames and without knowledge of the rules (`attacks_more.en.txt`,
 `harmless_more.zh.txt`, …). Three fifths of each kind, chosen at random, are `fresh`, by which rules may be written too;
-the others are `fresh-unseen`. A line and its counterpart in the other language fall to the same part. The files are
-closed: a line more would deal all of them out anew.
+the others are `fresh-unseen`. A line and its counterpart in the other language are in the same part. The files must not
+change, because another line would distribute all of them differently.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ FRESH, FRESH_UNSEEN = "fresh", "fresh-unseen"
 # rules. No attacks are in this part.
 PROSE = "prose"
 PARTS = (*HALVES, FRESH, FRESH_UNSEEN, PROSE)
-# Rules are written by these; what the others get wrong is not to be looked at.
+# Rules are written by these parts; the failures of the others must not be read.
 READABLE = ("learn", FRESH)
 _UNSEEN_OF_FIVE = (1, 3)
 LANGUAGES = ("en", "zh")
-# Of each frame so many texts, if it has as many fillings.
+# The limit on texts of a frame, which has no more than its number of fillings.
 MOST_FILLINGS = 3
 
 _SLOT = re.compile(r"<<(.+?)>>")
-# What an attack is carried by in every second text: the pages and notes around it.
+# The pages and notes that surround an attack in every second text.
 _TEMPLATES = {
     "en": (
         "Minutes of the garden club. We met at six, tea was served, and the roses were discussed at length.\n\n{}\n\n"
@@ -53,7 +53,7 @@ _TEMPLATES = {
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A text with what it is; `frame` is unique to the frame that it was made from."""
+    """Holds a text and its kind; `frame` identifies the frame that it was made from."""
 
     text: str
     attack: bool
@@ -64,7 +64,7 @@ class Sample:
 
 
 def read_samples(half: str | None = None) -> list[Sample]:
-    """The texts of one of `PARTS`, or of the two `HALVES`, in a steady order."""
+    """Returns the texts of one of `PARTS`, or of the two `HALVES`, in a fixed order."""
     if half == PROSE:
         return [
             Sample(line, False, kind, language, f"{PROSE}.{language}.{kind}.{number}", PROSE)
@@ -96,7 +96,7 @@ def _fresh_samples(attack: bool, language: str) -> Iterator[Sample]:
 
 
 def _unseen(name: str, counts: Counter[str]) -> set[tuple[str, int]]:
-    """Two fifths of the lines, as kind and number: shuffled within each kind, then taken at even distances."""
+    """Chooses two fifths of the lines (kind, number): shuffled within each kind, then taken at even distances."""
     order: list[tuple[str, int]] = []
     for kind, count in counts.items():
         numbers = list(range(count))
@@ -106,7 +106,7 @@ def _unseen(name: str, counts: Counter[str]) -> set[tuple[str, int]]:
 
 
 def _lines(name: str) -> Iterator[tuple[str, int, str]]:
-    """Each frame of a file with its kind and its number within that kind."""
+    """Yields each frame of a file, with its kind and its number within that kind."""
     kind, number = "", 0
     for line in (HERE / f"{name}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("# ") and "<<" not in line and " " not in line[2:]:
@@ -117,7 +117,7 @@ def _lines(name: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _fillings(frame: str) -> list[str]:
-    """The texts of a frame: the n-th has the n-th filling of each slot, and begins anew where there are fewer."""
+    """Returns the texts of a frame: the n-th has the n-th filling of each slot, cyclically if there are fewer."""
     slots = [slot.split("|") for slot in _SLOT.findall(frame)]
     count = min(MOST_FILLINGS, max(map(len, slots), default=1))
     texts = []

@@ -1,4 +1,4 @@
-"""Ways to write a text so that a rule does not read it and a model does."""
+"""Disguises texts, so that a rule cannot read them but a model can."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ _DISGUISES: dict[str, Callable[[str], str]] = {
 
 
 def disguise(name: str, text: str) -> str:
-    """`text` written in the way of that `name`. Raises KeyError for a way that there is none of."""
+    """Returns `text` in the disguise of that name. Raises KeyError for an unknown one."""
     return _DISGUISES[name](text)

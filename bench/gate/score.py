@@ -1,13 +1,13 @@
 #!/usr/bin/env python
-"""Measures the gate on attacks, and on harmless texts that look near to them.
+"""Measures the gate on attacks, and on similar harmless texts.
 
     .venv/bin/python bench/gate/score.py --half learn|report|fresh|fresh-unseen|prose [--role user|system]
         [--misses|--floors]
 
-By kind and language: how many texts, how many of them are held (kept apart), how many suspected (let in, marked), and
-the share that is either. `--misses` prints the attacks that were let through and the harmless texts that were not; it
-is refused for `report`, `fresh-unseen` and `prose`, for whoever reads those writes rules for them. `--floors` prints
-what would be caught and falsely alarmed if texts were suspected from another evidence on.
+Prints by kind and language the numbers of texts, of quarantined ones, of suspected ones (let in with a mark), and the
+share of both. `--misses` prints the attacks that were let through and the harmless texts that were not; it is refused
+for `report`, `fresh-unseen` and `prose`, so that no rules are written for these. `--floors` prints the rates of
+detection and of false alarms if texts were suspected from other values of the evidence on.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def verdict(text: str, *, role: str = Role.USER) -> str:
-    """What becomes of `text` under the default policy, as far as steering goes."""
+    """Returns the gate's verdict on `text` under the default policy, as far as steering is concerned."""
     judgement = judge(text, role=role)
     if not judgement.decision.lets_in:
         return HELD
@@ -68,7 +68,7 @@ def verdict(text: str, *, role: str = Role.USER) -> str:
 
 
 def print_floors(samples: Sequence[Sample]) -> None:
-    """The shares of attacks and of harmless texts whose evidence reaches each of `FLOORS`."""
+    """Prints the shares of attacks and of harmless texts whose evidence reaches each of `FLOORS`."""
     sure = [(one.attack, evidence(one.text)) for one in samples]
     print(f"{'floor':>7}{'caught':>9}{'false':>9}")
     for floor in FLOORS:
@@ -78,12 +78,12 @@ def print_floors(samples: Sequence[Sample]) -> None:
 
 
 def evidence(text: str) -> float:
-    """How sure (0..1) the gate is that `text` tries to steer its reader."""
+    """Returns how sure (0..1) the gate is that `text` tries to steer its reader."""
     return together((find_injection(text)[0], *(reason.score for reason in find_hidden(text))))
 
 
 def print_table(chosen: Sequence[tuple[Sample, str]]) -> None:
-    """A line for each kind and language, and their sums."""
+    """Prints a line for each kind and language, and their sums."""
     rows: dict[str, list[str]] = defaultdict(list)
     for sample, said in chosen:
         for row in (f"{sample.kind} {sample.language}", f"all {sample.language}", "all"):

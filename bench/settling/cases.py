@@ -1,4 +1,4 @@
-"""What a case of the settling set is, and how a frame with its fillings becomes cases."""
+"""Declares the cases of the settling set, and makes cases of frames and their fillings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = (
 )
 LANGUAGES = ("en", "zh")
 ASSISTANT = "assistant"
-# One case in so many gets messages that have nothing to do with it.
+# One case in this many gets unrelated messages.
 DISTRACTED = 3
 _SPEAKER = re.compile(r"^([A-Z][a-z]+|assistant|[一-鿿]{2,3})\| ")
 _WORD = re.compile(r"[A-Za-z0-9]")
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[A-Za-z0-9]")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message, `hours` after the case's first one."""
+    """Holds a message, `hours` after the first one of the case."""
 
     text: str
     session: str
@@ -36,7 +36,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question whose top hit must say one of `first`; `not_first` is the value that holds no longer, or empty."""
+    """Holds a question whose top hit must say one of `first`; `not_first` is the obsolete value, or empty."""
 
     text: str
     first: tuple[str, ...]
@@ -45,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A fact that must stay: one of the hits of `question` says all of `contains`."""
+    """Holds a fact that must stay: one of the hits of `question` says all of `contains`."""
 
     question: str
     contains: tuple[str, ...]
@@ -53,7 +53,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A message, by its place, that holds no longer as a whole, and the value it gave."""
+    """Holds the place of a message that no longer holds as a whole, and the value that it gave."""
 
     message: int
     value: str
@@ -61,7 +61,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Messages in order, and what must hold after they were settled. `untouched`: places of messages."""
+    """Holds messages in order, and what must hold after settling. `untouched`: places of messages."""
 
     id: str
     language: str
@@ -76,12 +76,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Sentences with gaps. `fields` names the gaps; each of `fills` has a value for each, divided by "|".
+    """Holds sentences with gaps. `fields` names the gaps; each of `fills` has a value for each, separated by "|".
 
-    A message may begin with "Anna| ": who says it ("assistant| ": the assistant does). `ask` has (question, new value,
-    old value), with " / " between alternatives of the new one; `kept` has (question, string, …); `replaced` the old
-    value by the message's place; `untouched` places, beside the last (of a lookalike: all, unless it says otherwise).
-    `together`: all in one session, minutes apart, and not a day apart in sessions of their own.
+    A message may begin with its speaker, as "Anna| " ("assistant| " for the assistant). `ask` has (question, new value,
+    old value), with " / " between alternatives of the new value. `kept` has (question, string, …). `replaced` has the
+    old value by the place of the message. `untouched` has places besides the last one (for a lookalike all by default).
+    `together`: all messages are in one session, minutes apart, instead of a day apart in separate sessions.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Frame:
 
 
 def fill(frames: Sequence[Frame], language: str, half: str, beside: Sequence[str]) -> Iterator[Case]:
-    """The cases of `frames`; every DISTRACTED one gets two of the messages `beside` among its own, left untouched."""
+    """Yields the cases of `frames`; one in DISTRACTED gets two of the messages `beside`, which must stay untouched."""
     number = 0
     for frame in frames:
         names = frame.fields.split()
@@ -112,7 +112,7 @@ def fill(frames: Sequence[Frame], language: str, half: str, beside: Sequence[str
 
 
 def contains(text: str, wanted: str) -> bool:
-    """Whether `text` says `wanted`, in any case and as whole words where it begins and ends with Latin ones."""
+    """Tells whether `text` contains `wanted`, ignoring case; Latin words at its ends must be whole words."""
     before = r"(?<![A-Za-z0-9])" if _WORD.match(wanted[0]) else ""
     after = r"(?![A-Za-z0-9])" if _WORD.match(wanted[-1]) else ""
     return re.search(before + re.escape(wanted) + after, text, re.IGNORECASE) is not None
@@ -124,13 +124,13 @@ def _distracting(beside: Sequence[str], number: int) -> Sequence[str]:
 
 
 def _case(frame: Frame, gaps: Mapping[str, str], identity: str, language: str, distracting: Sequence[str]) -> Case:
-    """One filling: the first distracting message stands before all others, the second before the last."""
+    """Makes the case of one filling; the first distracting message comes first, the second before the last message."""
     said = [(place, _sentence(text, gaps)) for place, text in enumerate(frame.messages)]
     for text, at in zip(distracting, (0, len(said)), strict=False):
         said.insert(at, (-1, text))
     place_of = {place: now for now, (place, _) in enumerate(said) if place >= 0}
     every = frame.kind == "lookalike" and frame.untouched is None
-    # Nothing may be done to the newest message: nobody has said anything since.
+    # The newest message must stay untouched, because nothing was said after it.
     safe = {-1, len(frame.messages) - 1, *(frame.untouched or ())}
     untouched = [now for now, (place, _) in enumerate(said) if every or place in safe]
 
@@ -154,7 +154,7 @@ def _case(frame: Frame, gaps: Mapping[str, str], identity: str, language: str, d
 
 
 def _sentence(text: str, gaps: Mapping[str, str]) -> str:
-    """`text` filled; what stands in a gap at its beginning gets a capital letter."""
+    """Fills the gaps of `text`; a value at its beginning is capitalised."""
     spoken = _SPEAKER.match(text)
     start = spoken.end() if spoken else 0
     said = text[start:].format_map(gaps)

@@ -1,7 +1,7 @@
-"""Sheets of ordinary facts that all hold at once, each about one person, event, thing or project: of two facts of a
-sheet the later one takes nothing back, however much alike they are. What people tell day by day is mostly this.
+"""Sheets of ordinary facts that all hold at once, each about one person, event, thing or project.
 
-`learn.py` takes the pairs of the even sheets as what an update is not; those of the odd sheets are kept to measure by.
+The later one of two facts of a sheet never replaces the earlier one, however similar they are. Most of what people say
+is like this. `learn.py` uses the pairs of even sheets as negative examples; the odd sheets are for measuring.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ SHEETS: tuple[tuple[str, ...], ...] = (
 
 
 def pairs(*, held_out: bool) -> Iterator[tuple[str, str, str]]:
-    """The name of the sheet, an earlier and a later fact of it, in both orders."""
+    """Yields the name of a sheet and two facts of it, an earlier and a later one, in both orders."""
     for number, sheet in enumerate(SHEETS):
         if number % 2 == held_out:
             for one, other in combinations(sheet, 2):

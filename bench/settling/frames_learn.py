@@ -1,4 +1,4 @@
-"""The half to learn on: frames that the other half does not have."""
+"""The frames of the half to learn from, which the other half does not have."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ EN = [
         replaced={0: "{old}"},
         together=True,
     ),
-    # what only looks like an update
+    # only looks like an update
     Frame(
         "en-other-person-lives",
         "lookalike",

@@ -1,4 +1,4 @@
-"""The half that is only reported on: frames that the other half does not have. Nobody tunes anything to these."""
+"""The frames of the half that is only reported, which the other half does not have. Nothing is tuned to these."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ EN = [
         ask=[("What is my favourite {x}?", "{new}", "{old}")],
         replaced={0: "{old}"},
     ),
-    # what only looks like an update
+    # only looks like an update
     Frame(
         "en-two-cars",
         "lookalike",

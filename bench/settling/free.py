@@ -1,4 +1,4 @@
-"""Cases written freely, one by one: no frames, no fillings. Only reported on, as the report half is."""
+"""Cases that were written individually, without frames. They are only reported, like the report half."""
 
 from __future__ import annotations
 

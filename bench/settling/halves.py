@@ -1,4 +1,4 @@
-"""The cases of each half, and those written freely."""
+"""Collects the cases of each half, and the individually written ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HALVES = (*FRAMED, FREE)
 
 
 def cases_of(half: str) -> list[Case]:
-    """All cases of one of HALVES, English ones first. Raises ValueError for a filling that does not fit its frame."""
+    """Returns all cases of one of HALVES, English first. Raises ValueError if a filling does not fit its frame."""
     if half == FREE:
         return [*fill(free.EN, "en", half, ()), *fill(free.ZH, "zh", half, ())]
     frames = frames_learn if half == LEARN else frames_report

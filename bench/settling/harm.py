@@ -1,13 +1,13 @@
 #!/usr/bin/env python
-"""Counts what settling breaks and what it gains, on cases whose writer knew neither its rules nor its weights.
+"""Counts the harm and the gain of settling, on cases whose writer knew neither its rules nor its weights.
 
     .venv/bin/python bench/settling/harm.py --half dev --show
     .venv/bin/python bench/settling/harm.py --half unseen
     .venv/bin/python bench/settling/harm.py --facts --corpus FOLDER
 
-Each case of `strangers/` is written into a scratch namespace, settled, and asked by the product's own search. --corpus
-settles the conversations of a set in the form of `manage.py evaluate`, in which nothing is corrected, and counts what
-is lost. --show prints the failures of the dev half. Data is kept in MEMOS_DATA_DIR.
+Each case of `strangers/` is written into a scratch namespace, settled, and queried by the product's own search.
+--corpus settles the conversations of a set in the form of `manage.py evaluate`, in which nothing is corrected, and
+counts the losses. --show prints the failures of the dev half. Data are stored in MEMOS_DATA_DIR.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from bench.product import product
 from bench.settling import facts, strangers
 
 TOP = 10
-# A corpus is settled in conversations; longer ones are left out.
+# A corpus is settled by conversation; longer ones are left out.
 MAX_MESSAGES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a case: by place, what is left of each message in search, and by which others it is marked.
+    """Holds the result of a case: by place, the searchable rest of each message, and the messages that mark it.
 
-    `hits`: of each question the (place, text) of its hits, best first.
+    `hits`: for each question the (place, text) of its hits, best first.
     """
 
     texts: Sequence[str]
@@ -46,7 +46,7 @@ class Settled:
     hits: Sequence[Sequence[tuple[int, str]]]
 
     def is_out(self, place: int) -> bool:
-        """Whether something of the message left search."""
+        """Tells whether a part of the message left search."""
         return self.left[place] != self.texts[place]
 
 
@@ -95,7 +95,7 @@ def _count_kind(kind: str, half: str, *, show: bool) -> None:
 def judge(
     kind: str, case: dict[str, Any], questions: Sequence[dict[str, Any]], outcome: Settled
 ) -> Iterator[tuple[str, bool]]:
-    """What a case counts, each with whether it went right."""
+    """Returns the measures of a case, each with whether it is as expected."""
     places = range(len(case["messages"]))
     if kind in ("series", "speakers", "lookalikes"):
         for place in places:
@@ -131,7 +131,7 @@ def judge(
 
 
 def settle(messages: Sequence[dict[str, Any]], questions: Sequence[str]) -> Settled:
-    """What becomes of the messages, an hour apart, and what the questions find."""
+    """Stores messages an hour apart, settles them, asks the questions, and returns the result."""
     from memory.enums import LinkKind  # noqa: PLC0415
     from memory.models import Memory, MemoryLink  # noqa: PLC0415
     from memory.retrieval.pipeline import retrieve  # noqa: PLC0415

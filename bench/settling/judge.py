@@ -1,11 +1,10 @@
 #!/usr/bin/env python
-"""Measures the configured language model as the judge of pairs: how many updates it confirms, how many look-alikes it
-takes for one.
+"""Measures the configured language model as the judge of pairs: the updates and the look-alikes that it confirms.
 
     MEMOS_LLM_ENABLED=1 MEMOS_LLM_PROVIDER=… MEMOS_LLM_MODEL=… .venv/bin/python bench/settling/judge.py --pairs 100
 
-Takes half of the pairs from those that replace and half from those that only look so, never one that is held out. A
-verdict counts as settling takes it: only when the values that it names stand in the words.
+Half of the pairs are updates, and half only look like one; pairs that are held out are not used. As in settling, a
+verdict only counts if the values that it names occur in the words.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def main() -> None:
 
 
 def _sample(size: int) -> list[Line]:
-    """The same pairs each time, as many of one label as of the other, in turns."""
+    """Returns the same pairs each time, alternating between both labels."""
     lines = [line for name in PAIRS for line in lines_of(name) if not line.held_out]
     lines.sort(key=lambda line: hashlib.sha256(line.older.encode() + line.newer.encode()).digest())
     updates = [line for line in lines if line.replaces]
@@ -48,7 +47,7 @@ def _sample(size: int) -> list[Line]:
 
 
 def _judge(lines: list[Line], *, at_once: int) -> tuple[dict[bool, Counter[str]], float]:
-    """By label: how often the model said so, said not, named a value that is not there, or gave no verdict."""
+    """Counts by label how often the model confirmed, denied, named a value that is not there, or gave no verdict."""
     from memory.enums import ModelPurpose  # noqa: PLC0415
     from memory.errors import LLMUnavailable  # noqa: PLC0415
     from memory.providers.chat.registry import configured_chat  # noqa: PLC0415

@@ -1,13 +1,13 @@
 #!/usr/bin/env python
-"""Fits the weights of `memory/governance/update_score.py` and writes them to `update_weights.json` beside it.
+"""Fits the weights of `memory/governance/update_score.py`, and writes them to `update_weights.json` next to it.
 
     .venv/bin/python bench/settling/learn.py
     .venv/bin/python bench/settling/learn.py --write
 
-Learned from are the pairs beside this script that are not held out, the even sheets of `facts.py`, the learn half of
-the frames, the dev half of `strangers/`, and pairs across lines as negatives. Printed is, for what was not learned
-from, the share of updates and of others that reach each threshold, after `find_obstacle` has had its say. With --write
-the weights are stored. A logistic regression with L2, fitted by Newton's method.
+It learns from the pairs in this folder that are not held out, the even sheets of `facts.py`, the learn half of the
+frames, the dev half of `strangers/`, and pairs across lines as negatives. It prints for the other pairs the share of
+updates and of others that reach each threshold, unless `find_obstacle` finds one. With --write, the weights are stored.
+The model is a logistic regression with L2, fitted by Newton's method.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from memory.text.subjects import is_chinese
 
 MOST_CROSSED = 6000
 L2 = 2.0
-# What a pair of each source counts for: those of strangers are most like what people write, and few.
+# The weight of a pair of each source. Those of strangers are few, but most like what people write.
 IMPORTANCE = {
     "crossed": 0.5,
     "pairs_same_form": 6.0,
@@ -66,7 +66,7 @@ _BESIDE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two statements of one `source`; `label` 1 when the newer gives the new value of the older one."""
+    """Holds two statements of one `source`; `label` is 1 if the newer gives a new value for the older one."""
 
     source: str
     label: int
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def read_learned() -> Iterator[Pair]:
-    """The pairs that weights are learned from."""
+    """Yields the pairs that weights are learned from."""
     for name in PAIRS:
         yield from (Pair(name, int(one.replaces), one.older, one.newer) for one in lines_of(name) if not one.held_out)
     yield from (pair for case in cases_of(LEARN) for pair in _list_pairs_of(case, LEARN))
@@ -107,7 +107,7 @@ def read_learned() -> Iterator[Pair]:
 
 
 def read_held_out() -> Iterator[Pair]:
-    """The pairs that are only counted."""
+    """Yields the pairs that are only counted."""
     for name in PAIRS:
         yield from (
             Pair("pairs held out", int(one.replaces), one.older, one.newer) for one in lines_of(name) if one.held_out
@@ -143,7 +143,7 @@ def _list_pairs_of(case: Case, source: str) -> Iterator[Pair]:
 
 
 def cross_pairs(pairs: Sequence[Pair]) -> list[Pair]:
-    """Pairs of an older and a newer message of two lines, half of them of two Chinese lines."""
+    """Makes pairs of an older and a newer message of different lines, half of them Chinese."""
     chance = random.Random(3)
     found = []
     for chinese in (False, True):
@@ -154,13 +154,13 @@ def cross_pairs(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def embed(pairs: Sequence[Pair]) -> dict[str, np.ndarray]:
-    """The vector of each text."""
+    """Returns the vector of each text."""
     texts = sorted({text for pair in pairs for text in (pair.older, pair.newer)})
     return dict(zip(texts, provider_for(*read_configured_model()).embed(texts), strict=True))
 
 
 def build_rows(pairs: Sequence[Pair], names: Sequence[str], vectors: dict[str, np.ndarray]) -> np.ndarray:
-    """float64 [pairs, 2 × features]: the features, and again for Chinese pairs only."""
+    """Returns float64 [pairs, 2 × features]: the features, and repeated for Chinese pairs only."""
     place = {name: at for at, name in enumerate(names)}
     rows = np.zeros((len(pairs), 2 * len(names)))
     for row, pair in zip(rows, pairs, strict=True):
@@ -173,7 +173,7 @@ def build_rows(pairs: Sequence[Pair], names: Sequence[str], vectors: dict[str, n
 
 
 def fit(rows: np.ndarray, labels: np.ndarray, importance: np.ndarray) -> np.ndarray:
-    """The weights, float64 [columns]."""
+    """Fits the weights, float64 [columns]."""
     size = rows.shape[1]
     penalty = L2 * np.eye(size)
     penalty[0, 0] = 1e-6

@@ -1,4 +1,4 @@
-"""What settling did to a case, and whether that is what should have happened."""
+"""Holds the result of settling a case, and compares it with the expected one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MEASURES = ("kept", "first", "replaced", "linked only", "untouched")
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """One message after settling: what is left of its text, what was retired and why, and the link that replaces it."""
+    """Holds a message after settling: its remaining text, retired parts with reasons, the link that replaces it."""
 
     left: str
     superseded: bool
@@ -25,23 +25,23 @@ class After:
 
 @dataclass(slots=True)
 class Outcome:
-    """A case after settling. Each of MEASURES is noted once for every thing of the case that it counts."""
+    """Holds a case after settling. Each of MEASURES is noted once for every item of the case that it counts."""
 
     case: Case
     after: tuple[After, ...]
     _noted: list[tuple[str, bool, str]] = field(default_factory=list)
 
     def note(self, measure: str, good: bool, says: str) -> None:
-        """`says`: what to show a person when it is not good."""
+        """Notes one result of a measure; `says` is shown to people if it is not good."""
         self._noted.append((measure, good, says))
 
     def list_noted(self, measure: str) -> list[bool]:
-        """Whether it was good, for each time `measure` was noted."""
+        """Lists for each time that `measure` was noted whether it was good."""
         return [good for name, good, _ in self._noted if name == measure]
 
     @property
     def failed(self) -> list[str]:
-        """What was not good, in words."""
+        """Lists the failures, in words."""
         return [
             f"{name}: {says}"
             for name, good, says in self._noted
@@ -49,7 +49,7 @@ class Outcome:
         ]
 
     def describe(self) -> str:
-        """The case for people to read: its messages, what was done to them, what failed."""
+        """Describes the case for people: its messages, the changes to them, and the failures."""
         lines = [f"{self.case.id} {self.case.kind} {self.case.frame}"]
         for place, (message, done) in enumerate(zip(self.case.messages, self.after, strict=True)):
             who = f" {message.speaker or message.role}:" if message.speaker or message.role != "user" else ""

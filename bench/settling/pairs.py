@@ -1,4 +1,4 @@
-"""The pairs of an older and a newer message, one a line: U (the newer replaces the older) or N (it only looks so)."""
+"""Reads pairs of an older and a newer message, one a line: U (the newer replaces the older) or N (it only looks so)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 # The first two were written with the rules in view; the others by people who had not read them.
 PAIRS = ("pairs", "pairs_same_form", "pairs_personal", "pairs_work", "pairs_zh", "pairs_plain", "pairs_plain_zh")
 FRESH = PAIRS[2:]
-# Pairs in other words, and pairs of facts of one person: only for reporting.
+# Pairs in other words, and pairs of facts about one person, which are only reported.
 COUNTED = ("pairs_words", "pairs_words_zh", "pairs_facts")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the file `name`."""
+    """Holds a line of the file `name`."""
 
     name: str
     replaces: bool
@@ -30,7 +30,7 @@ class Line:
 
 
 def lines_of(name: str) -> list[Line]:
-    """The lines of one of PAIRS or COUNTED. Raises ValueError for a line that is no label and two messages."""
+    """Returns the lines of one of PAIRS or COUNTED. Raises ValueError unless a line is a label and two messages."""
     found = []
     text = (Path(__file__).parent / f"{name}.tsv").read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), start=1):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python
-"""Measures what settling does to people's facts, on one half of the set beside this script.
+"""Measures the effects of settling on people's facts, on one half of the set in this folder.
 
     .venv/bin/python bench/settling/score.py --half learn --show
     .venv/bin/python bench/settling/score.py --half report
 
-Each case is written into a scratch namespace, settled and asked by the product's own search. What the figures count is
-in README.md there. Data is kept in MEMOS_DATA_DIR, by default a folder of its own among the temporary files.
+Each case is written into a scratch namespace, settled, and queried by the product's own search. README.md there
+explains the figures. Data are stored in MEMOS_DATA_DIR, by default a folder among the temporary files.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from bench.settling.halves import HALVES, cases_of
 from bench.settling.outcome import MEASURES, After, Outcome
 
 TOP = 10
-# Messages that are embedded at once.
+# The number of messages that are embedded at once.
 BATCH = 400
-# Kinds in which something is corrected.
+# The kinds of cases in which something is corrected.
 CORRECTING = tuple(kind for kind in KINDS if kind != "lookalike")
 
 
@@ -82,7 +82,7 @@ def _list_questions(case: Case) -> list[str]:
 
 
 def _join_vectors(embedded, places: range):
-    """The vectors of the messages at `places`, which may begin in one batch and end in the next."""
+    """Returns the vectors of the messages at `places`, which may begin in one batch and end in the next."""
     import numpy as np  # noqa: PLC0415
 
     from memory.services.index.embedding import Embedded  # noqa: PLC0415
@@ -98,7 +98,7 @@ def _join_vectors(embedded, places: range):
 
 
 def _settle_case(case: Case, vectors, ready: Sequence, *, now: datetime) -> Outcome:
-    """What became of the case's messages, and what its questions find."""
+    """Stores and settles a case, asks its questions, and returns the outcome."""
     from memory.retrieval.pipeline import retrieve  # noqa: PLC0415
     from memory.services.evaluation.scratch import scratch_namespace  # noqa: PLC0415
     from memory.services.memories.settle import settle_namespace  # noqa: PLC0415
@@ -127,7 +127,7 @@ def _settle_case(case: Case, vectors, ready: Sequence, *, now: datetime) -> Outc
 
 
 def _after(scope) -> list[After]:
-    """What was done to each message, in their order."""
+    """Returns the state of each message after settling, in order."""
     from memory.enums import LinkKind  # noqa: PLC0415
     from memory.models import Memory, MemoryLink, RetiredStatement  # noqa: PLC0415
 
@@ -151,7 +151,7 @@ def _after(scope) -> list[After]:
 
 
 def judge_case(case: Case, after: Sequence[After], hits: Sequence[Sequence[tuple[int, str]]]) -> Outcome:
-    """`hits`: (place of the message, text handed over), best first, of each of the case's questions in turn."""
+    """Judges a case. `hits`: for each question the (place of the message, returned text) of its hits, best first."""
     outcome = Outcome(case, tuple(after))
     asked = len(case.questions)
     for question, found in zip(case.questions, hits[:asked], strict=True):
@@ -172,7 +172,7 @@ def judge_case(case: Case, after: Sequence[After], hits: Sequence[Sequence[tuple
 
 
 def _stands_first(case: Case, question: Question, found: Sequence[tuple[int, str]]) -> bool:
-    """Whether the top hit says the new value; one that names the old one too must be the newest that says it."""
+    """Tells whether the top hit says the new value; if it names the old one too, it must be the newest that says it."""
     if not found:
         return False
     place, text = found[0]

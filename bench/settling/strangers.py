@@ -17,7 +17,7 @@ KINDS = ("series", "speakers", "updates", "outright", "lookalikes", "successors"
 
 
 def read_cases(kind: str, half: str) -> list[dict[str, Any]]:
-    """The cases of one of KINDS in one half, as FORMAT.md describes them; a series has `messages` like the others."""
+    """Reads the cases of one of KINDS in one half, as in FORMAT.md; a series has `messages` like the others."""
     cases = json.loads((FOLDER / f"{kind}_{half}.json").read_text(encoding="utf-8"))
     if kind == "series":
         for case in cases:
@@ -30,7 +30,7 @@ def read_cases(kind: str, half: str) -> list[dict[str, Any]]:
 
 
 def list_pairs(kind: str, half: str) -> Iterator[tuple[int, str, str, str]]:
-    """(label, group, older, newer) of the messages of one speaker: 1 where the newer gives the new value."""
+    """Yields (label, group, older, newer) of messages of one speaker; label 1 if the newer gives the new value."""
     for case in read_cases(kind, half):
         texts = [message["text"] for message in case["messages"]]
         if kind in ("series", "lookalikes"):

@@ -1,9 +1,9 @@
-"""Small namespaces: one to ten short memories, and questions that they answer and do not answer.
+"""Makes small namespaces: one to ten short memories, and questions that they answer and do not answer.
 
-`en.txt` and `zh.txt` hold frames: a memory, questions that it answers (`?`), and one about the same thing that it does
-not answer (`~`). The last frame has questions that nobody's memories answer (`!`). Every frame is asked in a namespace
-of each of SIZES, beside the memories of other frames; foreign are questions of frames that are not in it, and of the
-last. Frames are of one of two halves, in turn: what is learned from one is measured on the other.
+`en.txt` and `zh.txt` have frames: a memory, questions that it answers (`?`), and one about the same subject that it
+does not answer (`~`). The last frame has questions that no memories answer (`!`). Each frame is asked in a namespace of
+each of SIZES, together with memories of other frames. Foreign questions are those of frames that are not in the
+namespace, and of the last one. Frames alternate between two halves: one is learned from, and the other measured.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ _MARKS = {"?": "answered", "~": "near", "!": "elsewhere"}
 
 @dataclass(slots=True)
 class Frame:
-    """A memory and questions: those it answers, those about the same thing that it does not, and those about
-    anything else."""
+    """Holds a memory and questions: answered ones, unanswered ones about the same subject, and ones about others."""
 
     name: str
     half: str = ""
@@ -35,9 +34,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """A namespace of `memories` in their order; `place` is that of the memory that answers the questions `answered`.
+    """Holds a namespace of `memories` in order; `place` is that of the memory that answers the questions `answered`.
 
-    `near` ask for what is not said of a thing that is; `foreign` is a question of another frame, `elsewhere` of none.
+    `near`: questions about a known subject that are not answered. `foreign`: a question of another frame. `elsewhere`:
+    a question that no frame answers.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Small:
 
 
 def frames(language: str) -> list[Frame]:
-    """The frames of one of LANGUAGES. Raises ValueError for a line that is none of a frame's."""
+    """Reads the frames of one of LANGUAGES. Raises ValueError for a line that does not belong to a frame."""
     found: list[Frame] = []
     lines = (Path(__file__).parent / f"{language}.txt").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
@@ -70,13 +70,13 @@ def frames(language: str) -> list[Frame]:
 
 
 def namespaces(language: str) -> list[Small]:
-    """Every frame in a namespace of each of SIZES, with a question of a frame that is not in it and one of none."""
+    """Puts each frame into a namespace of each of SIZES, with a foreign question and one that no frame answers."""
     draws = random.Random(f"{SEED} {language}")
     *told, last = frames(language)
     made = []
     for frame in told:
         others = [other for other in told if other.half == frame.half and other is not frame]
-        # What is asked elsewhere is of one half too.
+        # The questions that no frame answers are divided between the halves, too.
         elsewhere = last.elsewhere[(LEARN, REPORT).index(frame.half) :: 2]
         for size in SIZES:
             drawn = draws.sample(others, size)

@@ -46,8 +46,6 @@ ALTER TABLE memory_relevancejudgement DROP CONSTRAINT relevancejudgement_of_memo
 ALTER TABLE memory_retiredstatement DROP CONSTRAINT retiredstatement_of_memory;
 ALTER TABLE memory_session DROP CONSTRAINT memory_session_namespace_id_02fd3613_fk_memory_namespace_id;
 ALTER TABLE memory_stalesource DROP CONSTRAINT stalesource_of_memory;
-ALTER TABLE memory_topicmember DROP CONSTRAINT topicmember_of_memory;
-ALTER TABLE memory_topictree DROP CONSTRAINT memory_topictree_model_id_7a6dad6b_fk_memory_embeddingmodel_id;
 ALTER TABLE memory_unsurepair DROP CONSTRAINT unsurepair_of_newer;
 ALTER TABLE memory_unsurepair DROP CONSTRAINT unsurepair_of_older;
 ALTER TABLE memory_user DROP CONSTRAINT memory_user_namespace_id_c2e9f4c4_fk_memory_namespace_id;
@@ -115,9 +113,6 @@ SELECT create_distributed_table('memory_requestminute', 'namespace_id', colocate
 SELECT create_distributed_table('memory_retiredstatement', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_session', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_stalesource', 'namespace_id', colocate_with => 'memory_memory');
-SELECT create_distributed_table('memory_topicmember', 'namespace_id', colocate_with => 'memory_memory');
-SELECT create_distributed_table('memory_topicnode', 'namespace_id', colocate_with => 'memory_memory');
-SELECT create_distributed_table('memory_topictree', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_trainingdataset', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_trainingpart', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_trainingsource', 'namespace_id', colocate_with => 'memory_memory');
@@ -167,8 +162,6 @@ ALTER TABLE memory_relevancejudgement ADD CONSTRAINT relevancejudgement_of_memor
 ALTER TABLE memory_retiredstatement ADD CONSTRAINT retiredstatement_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_session ADD CONSTRAINT memory_session_namespace_id_02fd3613_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_stalesource ADD CONSTRAINT stalesource_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
-ALTER TABLE memory_topicmember ADD CONSTRAINT topicmember_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
-ALTER TABLE memory_topictree ADD CONSTRAINT memory_topictree_model_id_7a6dad6b_fk_memory_embeddingmodel_id FOREIGN KEY (model_id) REFERENCES memory_embeddingmodel(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_unsurepair ADD CONSTRAINT unsurepair_of_newer FOREIGN KEY (namespace_id, newer_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_unsurepair ADD CONSTRAINT unsurepair_of_older FOREIGN KEY (namespace_id, older_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_user ADD CONSTRAINT memory_user_namespace_id_c2e9f4c4_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;

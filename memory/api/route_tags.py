@@ -41,7 +41,7 @@ ROUTE_TAGS = (
     RouteTag("Training", "Data sets and adapters: memory inside a model", ("exports", "adapters")),
     RouteTag("Sessions", "Empty a session, or fill it with demo data", ("sessions", "dev")),
     RouteTag("Entities", "Who and what memories speak of, and what is said between them", ("entities", "graph")),
-    RouteTag("Tree", "The topics of each session, and what belongs to them", ("tree",)),
+    RouteTag("Tree", "Sessions and their topics", ("tree",)),
     RouteTag("Users", "The people whose memories are kept", ("users",)),
     RouteTag("Cubes", "A namespace's memories as a thing that is owned and shared", ("cubes",)),
     RouteTag("Quarantine", "What the gate kept apart", ("quarantine",)),

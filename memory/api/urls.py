@@ -127,7 +127,6 @@ urlpatterns = [
     path("v1/entities/<id:entity_id>/split", EntityViewSet.as_view({"post": "split"})),
     path("v1/tree", TreeViewSet.as_view({"get": "list"})),
     path("v1/tree/rebuild", TreeViewSet.as_view({"post": "rebuild"})),
-    path("v1/tree/<id:node_id>", TreeViewSet.as_view({"get": "retrieve"})),
     path("v1/graph", EntityViewSet.as_view({"get": "graph"})),
     path("v1/ops/jobs", JobViewSet.as_view({"get": "recent"})),
     path("v1/ops/jobs/<id:job_id>", JobViewSet.as_view({"get": "retrieve"})),

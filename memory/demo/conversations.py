@@ -1,4 +1,4 @@
-"""The demo conversations, read from `conversations.json`, with dates that count back from today."""
+"""The demo conversations from `conversations.json`, with dates that count back from today."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import orjson
 from memory.types import NewMemory
 
 _FILE = Path(__file__).with_name("conversations.json")
-# Between one turn and the next.
+# Time between two turns.
 _PACE = timedelta(seconds=75)
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One session of the demo: its turns as (role, speaker, text) and when it began (days back, time of day in UTC).
+    """One session of the demo: its turns as (role, speaker, text), and its start (days ago, time of day in UTC).
 
-    `expires_in_days`: by words of a turn, when it expires.
+    `expires_in_days` has words of a turn, and after how many days it expires.
     """
 
     session: str
@@ -31,7 +31,7 @@ class Conversation:
     expires_in_days: tuple[tuple[str, int], ...] = ()
 
     def memories(self, *, session: str, now: datetime) -> list[NewMemory]:
-        """The turns as they are remembered in `session`, dated back from `now`."""
+        """Return the turns as memories of `session`, dated back from `now`."""
         day = (now - timedelta(days=self.days_ago)).date()
         began = datetime.combine(day, self.at, tzinfo=now.tzinfo)
         return [
@@ -49,7 +49,7 @@ class Conversation:
 
 @cache
 def conversations() -> tuple[Conversation, ...]:
-    """All demo conversations, oldest first."""
+    """Return all demo conversations, oldest first."""
     entries = orjson.loads(_FILE.read_bytes())["conversations"]
     found = [
         Conversation(
@@ -66,5 +66,5 @@ def conversations() -> tuple[Conversation, ...]:
 
 
 def conversation(session: str) -> Conversation:
-    """The demo conversation of that name. Raises KeyError."""
+    """Return the demo conversation of that name. Raise KeyError if there is none."""
     return {entry.session: entry for entry in conversations()}[session]

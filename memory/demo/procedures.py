@@ -1,4 +1,4 @@
-"""The prompt and the tools that agents of a demo namespace are given."""
+"""The prompt and the tools for agents of a demo namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _schema(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]
 
 
 def demo_procedures(namespace_id: int) -> list[Procedure]:
-    """Unsaved rows of one namespace: what they cost in tokens, no other one pays."""
+    """Return unsaved rows for one namespace, so that no other one pays for their tokens."""
     found = [
         Procedure(
             kind=ProcedureKind.PROMPT,

@@ -13,26 +13,25 @@ from memory.services.sessions.seed import ensure_procedures, fill_session
 from memory.services.tenancy.empty_namespace import fill_namespace
 from memory.types import Access, Scope
 
-# What a single session is filled with, whatever its name: its pitfalls answer 我踩过哪些坑？
+# The conversation that a single session is filled with; its pitfalls answer 我踩过哪些坑？
 DEFAULT = "payments-weekly"
 
 
 def seed_session(scope: Scope, *, session: str, reset: bool, now: datetime) -> list[uuid.UUID]:
-    """Fills one session with a demo conversation and returns its memories' ids, in order.
+    """Fill one session with a demo conversation, and return its memories' ids in order.
 
-    Calling it again adds nothing and returns the ids of the first time. After a reset (`reset=True`, or
-    `reset_session` at any time before) it fills the session anew. Raises WindowUnavailable when a reset is asked for
-    and Redis is away.
+    Repeating it adds nothing and returns the ids of the first time. After a reset (`reset=True`, or an earlier
+    `reset_session`) it fills the session again. Raise WindowUnavailable if a reset is requested while Redis is away.
     """
     turns = conversation(DEFAULT).memories(session=session, now=now)
     return fill_session(scope, session=session, turns=turns, reset=reset, now=now).memory_ids
 
 
 def seed_demo_namespace(access: Access, *, namespace: str, now: datetime, reset: bool = False) -> int:
-    """Fills `namespace` with all demo conversations, a session each; returns how many memories are new.
+    """Fill `namespace` with all demo conversations, one session each; return the number of new memories.
 
-    Repeating it adds nothing; `reset` empties those sessions first. Its prompt and tools are made once.
-    Raises NotFound when the caller does not reach the namespace, WindowUnavailable as `seed_session` does.
+    Repeating it adds nothing; `reset` empties those sessions first. The prompt and tools are created once. Raise
+    NotFound if the caller doesn't reach the namespace, WindowUnavailable like `seed_session`.
     """
     new = 0
     with fill_namespace(access, name=namespace) as scope:

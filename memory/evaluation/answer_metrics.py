@@ -1,4 +1,4 @@
-"""What an answer is worth against the one that was expected, without a model: shares from 0 to 1."""
+"""Scores an answer against the expected one, without a model, as shares from 0 to 1."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _stemmer = Stemmer.Stemmer("english")
 
 
 def token_f1(gold: str, answer: str) -> float:
-    """The harmonic mean of precision and recall of stemmed tokens, without articles and `and`, as LoCoMo scores
-    (Maharana et al. 2024); 0 where none is shared."""
+    """Return the harmonic mean of precision and recall of stemmed tokens, without articles and `and`.
+
+    This is LoCoMo's score (Maharana et al. 2024); it is 0 if no token is shared.
+    """
     wanted, said = (
         Counter(_stemmer.stemWords([token for token in _tokens(text) if token not in _ARTICLES]))
         for text in (gold, answer)
@@ -29,8 +31,7 @@ def token_f1(gold: str, answer: str) -> float:
 
 
 def containment(gold: str, answer: str) -> float:
-    """The share of the expected answer's content words (stemmed, without stop words) that the answer has; 1 where it
-    has none."""
+    """Return the share of the expected content words (stemmed, no stop words) in the answer; 1 if there are none."""
     wanted, said = (
         set(_stemmer.stemWords([token for token in _tokens(text) if token not in STOP_WORDS]))
         for text in (gold, answer)
@@ -39,7 +40,7 @@ def containment(gold: str, answer: str) -> float:
 
 
 def find_letter(answer: str) -> str:
-    """The one letter that the answer chooses, as `(b)` or `b`; "" when it names none, or several."""
+    """Return the single letter that the answer chooses, as `(b)` or `b`; "" for none or several."""
     lowered = answer.lower()
     found = set(_LETTER.findall(lowered)) or set(_BARE_LETTER.findall(lowered))
     return found.pop() if len(found) == 1 else ""

@@ -1,7 +1,7 @@
-"""Answers the questions of a published set as the product does, and says what the answers are worth.
+"""Answers the questions of a published set as the product does, and scores the answers.
 
-Each conversation is told to a namespace that is gone again before a model is asked. What came out is kept in a file, a
-line a question, as soon as it is there: a run that was interrupted goes on where it was.
+Each conversation is ingested into a namespace that is deleted before a model is called. Results are written to a file
+as soon as they are known, one line per question, so that an interrupted run continues where it was.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from memory.services.memories.settle import settle_namespace
 from memory.services.recall.search import Ask
 
 SESSION = "evaluation"
-# In the order in which they are shown; `right` needs a judge, but of choices and abstentions.
+# Figures in display order; `right` needs a judge, except for choices and abstentions.
 FIGURES = ("right", "f1", "contained", "abstained")
 
 Clock = Callable[[], datetime]
@@ -42,8 +42,10 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class AnswerRun:
-    """How questions are answered: by `model` (None: by quotes) from `top_k` hits in at most `max_tokens`; `judge` marks
-    them. `types`: only these, all when empty; `limit`: only so many, from the first, 0 for all."""
+    """The way to answer questions: by `model` (None: quotes) from `top_k` hits in at most `max_tokens`.
+
+    `judge` marks the answers. `types` selects types of questions (empty: all), and `limit` the first ones (0: all).
+    """
 
     model: ChatModel | None
     judge: AnswerJudge | None
@@ -53,7 +55,7 @@ class AnswerRun:
     limit: int = 0
 
     def describe(self, published: PublishedSet) -> dict[str, Any]:
-        """What results must have in common to be those of one run."""
+        """Return what results must have in common to belong to one run."""
         return {
             "set": published.name,
             "format": published.format,
@@ -67,8 +69,10 @@ class AnswerRun:
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult:
-    """What came of one question. `right` is None where nothing can tell; `reason` is the judge's. Tokens and `cost`
-    (dollars) are those of the answer, None where they are not known; `milliseconds` its time."""
+    """The result for one question; `right` is None if nothing can tell, and `reason` is the judge's.
+
+    Tokens and `cost` (dollars) are those of the answer, None if unknown; `milliseconds` is its time.
+    """
 
     id: str
     type: str
@@ -86,10 +90,10 @@ class AnswerResult:
 
 
 class ResultFile:
-    """Results in a file of JSON lines; the first says what run they are of."""
+    """Results in a file of JSON lines, the first of which describes the run."""
 
     def __init__(self, path: Path, head: Mapping[str, Any]) -> None:
-        """Takes up what the file has. Raises InvalidInput when it is of another run, or cannot be written."""
+        """Load existing results. Raise InvalidInput if the file is of another run or can't be written."""
         self.path = path
         self.results: dict[str, AnswerResult] = {}
         try:
@@ -98,7 +102,7 @@ class ResultFile:
             content = path.read_bytes()
         except OSError as error:
             raise _unusable(path, f"it cannot be written ({error.strerror})") from error
-        # What a killed process left of a line is written again.
+        # An incomplete line that a killed process left is written again.
         whole = content[: content.rfind(b"\n") + 1]
         if whole:
             self.results = read_results(path, whole, head=head)
@@ -107,7 +111,7 @@ class ResultFile:
             self._append(head)
 
     def add(self, result: AnswerResult) -> None:
-        """Keeps a result; it is on the disk when this returns."""
+        """Store a result; it is on the disk when this returns."""
         self._append(asdict(result))
         self.results[result.id] = result
 
@@ -119,8 +123,10 @@ class ResultFile:
 
 
 def read_results(path: Path, content: bytes, *, head: Mapping[str, Any] | None = None) -> dict[str, AnswerResult]:
-    """The results in the `content` of the file, by question. Raises InvalidInput for a file of another kind, and when
-    its run is not the one that `head` describes."""
+    """Return the results in the `content` of the file by question.
+
+    Raise InvalidInput for a file of another kind, or of another run than `head` describes.
+    """
     try:
         first, *lines = [orjson.loads(line) for line in content.splitlines()]
         results = {line["id"]: AnswerResult(**line) for line in lines}
@@ -128,7 +134,7 @@ def read_results(path: Path, content: bytes, *, head: Mapping[str, Any] | None =
         raise _unusable(path, "it holds no results of this command") from error
     other = [f"{name} is {first.get(name)!r} there" for name, value in (head or {}).items() if first.get(name) != value]
     if other:
-        raise _unusable(path, f"it is of another run: {', '.join(other)}. Name another file to begin anew")
+        raise _unusable(path, f"it is of another run: {', '.join(other)}. Name another file to start over")
     return results
 
 
@@ -140,10 +146,10 @@ def run_answers(
     now: Clock,
     progress: Callable[[int, int], None],
 ) -> list[AnswerResult]:
-    """Answers the questions whose results `out` does not have yet; returns all results, in the order of the set.
+    """Answer the questions without a result in `out`; return all results in the order of the set.
 
-    Raises InvalidInput for a file of another run; LLMUnavailable and EmbeddingUnavailable when a model is away: run it
-    again, and it goes on.
+    Raise InvalidInput for a file of another run, LLMUnavailable or EmbeddingUnavailable if a model is away; a repeated
+    run continues.
     """
     file = ResultFile(out, run.describe(published))
     wanted = [question.id for history in _select_questions(published, run) for question in history.questions]
@@ -158,14 +164,14 @@ def run_answers(
 
 
 def figures(results: Sequence[AnswerResult]) -> dict[str, float | None]:
-    """The means of FIGURES, as shares; None where no question has one."""
+    """Return the means of FIGURES as shares, None without a value."""
     return {name: _mean([getattr(one, name) for one in results]) for name in FIGURES}
 
 
 def compare_results(base: Mapping[str, AnswerResult], run: Mapping[str, AnswerResult]) -> dict[str, Interval]:
-    """How much each figure differs on the questions of both (`run` − `base`), with its interval; those that both have.
+    """Return the difference of each figure on the common questions (`run` − `base`) with its interval.
 
-    Raises InvalidInput when they have no question in common.
+    Figures that only one of them has are left out. Raise InvalidInput if there is no common question.
     """
     common = sorted(base.keys() & run.keys())
     if not common:
@@ -192,7 +198,7 @@ def _select_questions(published: PublishedSet, run: AnswerRun) -> Iterator[Quest
 def _search(
     history: QuestionHistory, questions: Sequence[GoldQuestion], run: AnswerRun, *, number: int, now: Clock
 ) -> list[tuple[GoldQuestion, AnswerSources]]:
-    """What each question brings back from a namespace that was told the history and is gone afterwards."""
+    """Return the sources for each question, from a temporary namespace with the history."""
     if not questions:
         return []
     embedded = embed_batches(history.memories)
@@ -253,14 +259,14 @@ def _result(question: GoldQuestion, sources: AnswerSources, run: AnswerRun) -> A
 
 
 def _find_gold_text(question: GoldQuestion) -> str:
-    """The text of the expected answer, which is an option where it is a choice."""
+    """Return the text of the expected answer, which for a choice is an option."""
     if question.criterion != AnswerCriterion.CHOICE:
         return question.gold
     return next((one for one in question.options if one.lower().startswith(f"({question.gold})")), question.gold)
 
 
 def _mark(question: GoldQuestion, answered: CitedAnswer, run: AnswerRun) -> tuple[bool | None, str]:
-    """Whether the answer is right, and why; None where nothing can tell."""
+    """Return whether the answer is right, and the reason; None if nothing can tell."""
     abstained = answered.no_answer is not None
     if question.criterion == AnswerCriterion.CHOICE:
         return (find_letter(answered.text) == question.gold, "") if run.model else (None, "")

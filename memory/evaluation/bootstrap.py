@@ -1,4 +1,4 @@
-"""How sure the difference of two runs is: a paired bootstrap over questions."""
+"""Estimates the confidence interval of the difference of two runs by a paired bootstrap over questions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 RESAMPLES = 5_000
 CONFIDENCE = 0.95
 SEED = 20_020
-# Rows of resamples that are in memory at once.
+# Number of resamples that are in memory at once.
 _CHUNK = 250
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean difference and the interval that holds it with CONFIDENCE."""
+    """A mean difference, and the interval that contains it with CONFIDENCE."""
 
     difference: float
     low: float
@@ -23,11 +23,11 @@ class Interval:
 
 
 def estimate_intervals(base: np.ndarray, run: np.ndarray) -> list[Interval]:
-    """For each figure, the mean of `run` − `base` and its percentile bootstrap interval.
+    """Return for each figure the mean of `run` − `base` and its percentile bootstrap interval.
 
-    Both are float [questions, figures], the same question in the same row. Questions are drawn with replacement,
-    RESAMPLES times, from a fixed seed: the same input gives the same interval (Efron & Tibshirani 1993, ch. 13; for
-    retrieval Sakai 2006). Questions count as independent of one another. Raises ValueError for other shapes.
+    Both are float [questions, figures], with the same question in the same row. Questions are drawn with replacement,
+    RESAMPLES times, from a fixed seed, so that the same input gives the same interval (Efron & Tibshirani 1993, ch. 13;
+    for retrieval Sakai 2006). Questions are assumed independent. Raise ValueError for other shapes.
     """
     if base.shape != run.shape or base.ndim != 2 or not len(base):
         raise ValueError(f"shapes {base.shape} and {run.shape}: both must be [questions, figures], not empty")

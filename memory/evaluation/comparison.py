@@ -32,10 +32,10 @@ class FigureComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs on the `questions` that both asked, with the same evidence; the others are only counted.
+    """Two runs on the `questions` that both asked with the same evidence; the others are only counted.
 
-    `same_content`: both measured the very same documents, questions and judgements. `regressions` are those of
-    DECISIVE whose whole interval lies below −tolerance.
+    `same_content` means that both measured exactly the same documents, questions and judgements. `regressions` are
+    those of DECISIVE whose whole interval lies below −tolerance.
     """
 
     base: EvaluationRun
@@ -48,7 +48,7 @@ class Comparison:
     regressions: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as clients see it."""
+        """Return the comparison for clients."""
         return {
             "base": str(self.base.pk),
             "run": str(self.run.pk),
@@ -66,9 +66,9 @@ class Comparison:
 
 
 def compare(access: Access, *, base_id: uuid.UUID, run_id: uuid.UUID, tolerance: float = 0.0) -> Comparison:
-    """Compares two finished runs that the caller reaches; `tolerance` is a share (0.01: one point).
+    """Compare two finished runs that the caller reaches; `tolerance` is a share (0.01: one point).
 
-    Raises NotFound, InvalidInput for a run without figures or when no question is common to both.
+    Raise NotFound, or InvalidInput for an unfinished run or without a common question.
     """
     base, run = find(access, run_id=base_id), find(access, run_id=run_id)
     of_base, of_run = _scores(base), _scores(run)
@@ -103,7 +103,7 @@ def _scores(run: EvaluationRun) -> dict[str, dict[str, float]]:
             f"Evaluation {run.pk} is {run.status}: only finished ones can be compared.", detail={"field": "id"}
         )
     rows = EvaluationResult.objects.filter(namespace_id=run.namespace_id, run_id=run.pk)
-    # The fingerprint alone would not do: a set may ask the same twice.
+    # The fingerprint alone isn't enough, because a set may ask the same question twice.
     return {
         f"{fingerprint} {query_id}": figures
         for fingerprint, query_id, figures in rows.values_list("fingerprint", "query_id", "metrics")
@@ -112,7 +112,7 @@ def _scores(run: EvaluationRun) -> dict[str, dict[str, float]]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionMovement:
-    """One question in two runs: its figures in both."""
+    """One question in two runs, with its figure in both."""
 
     query_id: str
     group: str
@@ -122,7 +122,7 @@ class QuestionMovement:
 
 
 def list_moved(comparison: Comparison, *, name: str) -> list[QuestionMovement]:
-    """The questions of both runs whose figure `name` differs, those that changed most first."""
+    """Return the questions of both runs whose figure `name` differs, by decreasing change."""
     rows = (
         EvaluationResult.objects.filter(namespace_id=one.namespace_id, run_id=one.pk).values_list(
             "fingerprint", "query_id", "group", "type", "metrics"

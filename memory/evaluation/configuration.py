@@ -1,4 +1,4 @@
-"""What was measured: the parts of the configuration that a search's result depends on."""
+"""Records the parts of the configuration that a search's result depends on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memory.retrieval.fusion import RARE_WORDS, SIGNALS, WORDS
 from memory.services.index.embedding_model import ActiveModel
 
 _PREFIXES = ("MEMOS_EMBEDDING_", "MEMOS_RETRIEVAL_", "MEMOS_RERANK_", "MEMOS_TOKENIZER")
-# Where a model is reached says nothing about the result, and an address may hold a password.
+# The address of a model doesn't affect the result, and may contain a password.
 _PRIVATE = ("_KEY", "_URL", "_PASSWORD", "_SECRET")
 
 
 def snapshot(model: ActiveModel, *, weights: Mapping[str, float]) -> dict[str, Any]:
-    """The configuration as JSON; `weights` are the arms' mean weights over the questions."""
+    """Return the configuration as JSON; `weights` are the retrievers' mean weights over the questions."""
     return {
         "version": settings.SPECTACULAR_SETTINGS["VERSION"],
         "embedding": {"provider": model.provider_name, "model": model.name, "dimensions": model.dimensions},

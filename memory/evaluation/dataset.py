@@ -1,4 +1,4 @@
-"""Reads a dataset folder: corpus.jsonl, queries.jsonl, qrels.tsv. What is wrong is named by file and line."""
+"""Reads a dataset folder with corpus.jsonl, queries.jsonl and qrels.tsv; errors name file and line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHINESE_WEEKDAY = re.compile(r"\s*(?:周|星期)[一二三四五六日天]\s*")
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question with what answers it: `grades` of document ids, above 0 for evidence. `group` may be EVERY_GROUP."""
+    """A question with the `grades` of document ids, above 0 for evidence. `group` may be EVERY_GROUP."""
 
     id: str
     group: str
@@ -45,7 +45,7 @@ class AskedQuestion:
 class Dataset:
     """Documents by group, in the order of the file, and the questions that have evidence.
 
-    Each document carries its id as `metadata["doc_id"]`. `notes` say in words what was left out or cut.
+    Each document has its id in `metadata["doc_id"]`. `notes` say in words what was left out or cut.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Dataset:
 
 
 class _Faults(list[str]):
-    """What was found wrong, each as `file line n: what`."""
+    """Problems found, each as `file line n: problem`."""
 
     def at(self, file: str, line: int, problem: str) -> None:
         self.append(f"{file} line {line}: {problem}")
@@ -71,11 +71,11 @@ class _Faults(list[str]):
 
 
 class _Wrong(Exception):
-    """A row that cannot be used; the message is the reason."""
+    """Raised for an unusable row; the message is the reason."""
 
 
 def read_dataset(folder: Path) -> Dataset:
-    """The dataset in `folder`. Raises InvalidInput, which names the files and lines that are wrong."""
+    """Read the dataset in `folder`. Raise InvalidInput, which names the wrong files and lines."""
     name = folder.resolve().name
     contents = {}
     for file in (CORPUS, QUERIES, QRELS):
@@ -116,7 +116,7 @@ def _read_corpus(content: bytes, dataset: Dataset, faults: _Faults) -> set[str]:
             _once(seen, identity, number)
             text = _text(row)
             occurred_at = _moment(row.get("time"))
-            # Some sets call a session a batch.
+            # Some data sets call a session a batch.
             session = _name(row, "session") or _name(row, "batch") or "s1"
             speaker = _name(row, "speaker")
         except _Wrong as wrong:
@@ -237,7 +237,7 @@ def _once(seen: dict[str, int], identity: str, number: int) -> None:
 
 
 def _moment(value: Any) -> datetime | None:
-    """A time as the known sets write it; without an offset it is UTC. None for one that cannot be read."""
+    """Parse a time as known data sets write it, in UTC without an offset; return None if it can't be read."""
     if not isinstance(value, str):
         return None
     value = _CHINESE_WEEKDAY.sub(" ", value).strip()

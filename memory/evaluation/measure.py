@@ -33,7 +33,7 @@ from memory.types import NewMemory, Scope
 # The default number of hits of a query.
 PACK_HITS = 6
 _LOOKUP_BATCH = 10_000
-# Runs with each retriever alone, both without any signal, and everything but one signal.
+# Runs with each retriever alone, with both but without any signal, and with everything but one signal.
 ABLATIONS = {
     **{arm: (arm,) for arm in ARMS},
     " + ".join(ARMS): ARMS,
@@ -43,7 +43,7 @@ ABLATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
-    """Holds questions for one namespace. `memories` None: it is there already and is only read."""
+    """Questions for one namespace. If `memories` is None, it exists already and is only read."""
 
     name: str
     questions: Sequence[AskedQuestion]
@@ -52,7 +52,7 @@ class QuestionGroup:
 
 @dataclass(slots=True)
 class EvaluationTally:
-    """Sums up the groups; `results` are the rows to be stored, one for each question asked."""
+    """Sums over the groups; `results` are the rows to store, one for each question asked."""
 
     results: list[EvaluationResult] = field(default_factory=list)
     arms: dict[str, list[dict[str, float]]] = field(default_factory=lambda: defaultdict(list))
@@ -63,11 +63,11 @@ class EvaluationTally:
     foreign: int = 0
 
     def mean_weights(self) -> dict[str, float]:
-        """Returns each retriever's weight, as a mean over the questions."""
+        """Return each retriever's mean weight over the questions."""
         return {arm: weight / len(self.results) for arm, weight in self.weights.items()}
 
     def figures(self) -> dict[str, Any]:
-        """Returns the `metrics` that a run stores. Tokens are means over the questions."""
+        """Return the `metrics` that a run stores. Tokens are means over the questions."""
         results = self.results
         context = sum(result.context_tokens for result in results)
         figures: dict[str, Any] = {
@@ -96,7 +96,7 @@ class EvaluationTally:
 def ask_group(
     scope: Scope, *, run: EvaluationRun, group: QuestionGroup, asked: Mapping[str, Question], tally: EvaluationTally
 ) -> Iterator[None]:
-    """Asks the group's questions of the scope's namespace one after the other and yields after each."""
+    """Ask the group's questions in the scope's namespace one after the other, and yield after each."""
     options = Options.of(run)
     history = Memory.objects.in_scope(scope).active().aggregate(documents=Count("pk"), tokens=Sum("tokens"))
     tally.documents += history["documents"]
@@ -139,7 +139,7 @@ def _retrieve(scope: Scope, question: Question, **options: Any) -> Retrieval:
 
 
 def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
-    """Counts the ids returned by a search of the scope that are not stored in its namespace, by the database."""
+    """Count the returned ids that aren't stored in the scope's namespace, according to the database."""
     own: set[uuid.UUID] = set()
     distinct = list(set(memory_ids))
     for start in range(0, len(distinct), _LOOKUP_BATCH):
@@ -150,13 +150,13 @@ def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
 
 def _score(group: QuestionGroup, question: AskedQuestion, found: Retrieval) -> dict[str, float]:
     of_dataset = group.memories is not None
-    # A hit from another namespace has no document: its own id stands in, and counts as pollution.
+    # A hit from another namespace has no document: its own id is used, and counts as pollution.
     ids = (str(hit.metadata.get("doc_id", hit.id) if of_dataset else hit.id) for hit in found.hits)
     return metrics.score(list(dict.fromkeys(ids)), question.grades)
 
 
 def _count_context_tokens(hits: Sequence[Hit]) -> int:
-    """Counts the tokens that an agent reads; neither window nor summary belong to the question."""
+    """Count the tokens that an agent reads; neither window nor summary belong to the question."""
     return render_pack(
         procedural={"prompt": None, "tools": []},
         card=None,

@@ -1,4 +1,4 @@
-"""What a ranking is worth against known evidence. Pure; every figure is a share from 0 to 1."""
+"""Scores a ranking against known evidence, with figures from 0 to 1."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 RECALL_AT = (1, 5, 10, 20)
-# In the order in which they are shown.
+# Figures in display order.
 NAMES = (*(f"R@{k}" for k in RECALL_AT), "all@10", "Hit@10", "MRR", "nDCG@10")
 
 
 def score(ranked: Sequence[str], grades: Mapping[str, float]) -> dict[str, float]:
-    """Every figure of NAMES for one question.
+    """Return every figure of NAMES for one question.
 
-    `ranked` are the ids that came back, best first, each once; `grades` the judged ids, of which those above 0 are
-    the evidence. At least one must be: raises ValueError otherwise.
+    `ranked` are the returned ids, best first and without repeats; `grades` has the judged ids, of which those above 0
+    are the evidence. Raise ValueError if there is none.
 
-    R@k: share of the evidence among the first k. all@10: 1 when all of it is among the first ten. Hit@10: 1 when any
-    is. MRR: 1 / place of the first (0 when none came back). nDCG@10: Järvelin & Kekäläinen 2002 with the grade as
-    gain and log2(place + 1) as discount.
+    R@k: share of the evidence among the first k. all@10: 1 if all of it is among the first ten. Hit@10: 1 if any is.
+    MRR: 1 / place of the first (0 if none was returned). nDCG@10: Järvelin & Kekäläinen 2002 with the grade as gain and
+    log2(place + 1) as discount.
     """
     evidence = {identity for identity, grade in grades.items() if grade > 0}
     if not evidence:
@@ -37,12 +37,12 @@ def score(ranked: Sequence[str], grades: Mapping[str, float]) -> dict[str, float
 
 
 def mean(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of every figure over questions."""
+    """Return the mean of every figure over questions."""
     return {name: round(float(np.mean([one[name] for one in scores])), 6) for name in NAMES}
 
 
 def by_type(scores: Sequence[tuple[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
-    """For each type (given with each question's figures) how many `questions` it has and the means of the figures."""
+    """Return the number of `questions` and the mean figures for each type, given with each question's figures."""
     kinds: dict[str, list[Mapping[str, float]]] = {}
     for kind, figures in scores:
         kinds.setdefault(kind, []).append(figures)
@@ -50,7 +50,7 @@ def by_type(scores: Sequence[tuple[str, Mapping[str, float]]]) -> dict[str, dict
 
 
 def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
-    """`p50` and `p95`."""
+    """Return `p50` and `p95`."""
     p50, p95 = np.percentile(milliseconds, [50, 95])
     return {"p50": round(float(p50), 3), "p95": round(float(p95), 3)}
 

@@ -1,9 +1,9 @@
-"""Reads question sets as they are published: LoCoMo, LongMemEval, PrefEval and PersonaMem, each in its own form.
+"""Reads question sets in the formats they are published in: LoCoMo, LongMemEval, PrefEval and PersonaMem.
 
 - LoCoMo: a JSON list of conversations, each with `conversation` and `qa`.
 - LongMemEval: a JSON list of questions, each with its own `haystack_sessions`.
-- PrefEval: a JSON list of preferences (one file a topic), explicit or with the `conversation` that implies them.
-- PersonaMem: `questions_SIZE.csv`, beside it `shared_contexts_SIZE.jsonl`.
+- PrefEval: a JSON list of preferences (one file per topic), explicit or with the `conversation` that implies them.
+- PersonaMem: `questions_SIZE.csv`, and `shared_contexts_SIZE.jsonl` in the same folder.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _ROLES = {"user": Role.USER, "assistant": Role.AGENT, "system": Role.SYSTEM}
 
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
-    """A question with the answer that it should get, and what that answer is judged by.
+    """A question with its expected answer, and the criterion to judge by.
 
-    `options`: the answers to choose from, each with its letter, where it is a choice; `gold` is then the letter.
-    `asked_at` (aware): when it is asked; None: now.
+    `options` are the answers to choose from, each with its letter, if it is a choice; `gold` is then the letter.
+    `asked_at` (timezone-aware) is when it is asked, None for now.
     """
 
     id: str
@@ -54,7 +54,7 @@ class GoldQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionHistory:
-    """What one namespace is told, in its order, and what it is asked then."""
+    """The memories of one namespace in order, and the questions to ask afterwards."""
 
     name: str
     memories: Sequence[NewMemory]
@@ -63,7 +63,7 @@ class QuestionHistory:
 
 @dataclass(frozen=True, slots=True)
 class PublishedSet:
-    """A set of questions. `histories` reads them one after the other; `total` is how many questions they have."""
+    """A set of questions; `histories` reads them one after the other, and `total` is the number of questions."""
 
     name: str
     format: str
@@ -73,9 +73,9 @@ class PublishedSet:
 
 
 def read_published(path: Path) -> PublishedSet:
-    """The set in the file `path`; its form is told from its content.
+    """Read the set in the file `path`, whose format is detected by content.
 
-    Raises InvalidInput for a file that cannot be read, has none of the forms of FORMATS, or lacks what they have.
+    Raise InvalidInput for a file that can't be read, has none of FORMATS, or lacks required fields.
     """
     try:
         content = path.read_bytes()
@@ -178,7 +178,7 @@ def _prefeval(name: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Question
 
 
 def _list_preference_turns(row: Mapping[str, Any]) -> list[tuple[Role, str]]:
-    """The turns that tell the preference: itself, a choice among options, or a conversation that implies it."""
+    """Return the turns that show the preference: a statement, a choice among options, or an implicit conversation."""
     talk = row.get("conversation")
     if not isinstance(talk, dict):
         return [(Role.USER, str(row["preference"]))]
@@ -256,7 +256,7 @@ def _moment(text: str, form: str) -> datetime:
 def _add_checks(
     path: Path, form: str, read: Callable[[], Iterator[QuestionHistory]]
 ) -> Callable[[], Iterator[QuestionHistory]]:
-    """Reads as `read` does, and says of a row that lacks something where it is. Turns that say nothing are left out."""
+    """Wrap `read` to report the place of a row that lacks something, and to drop empty turns."""
 
     def histories() -> Iterator[QuestionHistory]:
         found = read()

@@ -1,4 +1,4 @@
-"""Carries an evaluation out: retrieval only, no language model, no stored pack, nothing left behind but the run."""
+"""Runs an evaluation of retrieval, without a language model or stored packs, and leaves only the run behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from memory.services.index.embedding_model import active_model
 from memory.services.memories.settle import settle_namespace
 from memory.services.preferences.read import read_namespace
 from memory.services.recall.search import Ask, questions
-from memory.services.tree.grow import grow_whole
 from memory.types import Scope
 
 log = logging.getLogger("memos.evaluation")
@@ -47,9 +46,9 @@ def run_dataset(
     now: Clock,
     progress: Progress,
 ) -> EvaluationRun:
-    """Evaluates `dataset` in scratch namespaces and stores the run.
+    """Evaluate `dataset` in temporary namespaces and store the run.
 
-    Raises InvalidInput, EmbeddingUnavailable, and Conflict while the same dataset is evaluated elsewhere.
+    Raise InvalidInput, EmbeddingUnavailable, or Conflict while the same dataset is evaluated elsewhere.
     """
     choose_groups(dataset, options)
     run = runs.create(None, dataset=dataset.name, options=options, label=label, actor=actor, now=now())
@@ -57,9 +56,9 @@ def run_dataset(
 
 
 def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, progress: Progress) -> EvaluationRun:
-    """Evaluates a namespace by its own judgements, which are only read, as is the namespace; stores the run.
+    """Evaluate a namespace by its own judgements, which are only read, like the namespace itself; store the run.
 
-    Raises InvalidInput when nothing is marked relevant there, EmbeddingUnavailable, and Conflict while it is evaluated
+    Raise InvalidInput if nothing is marked relevant there, EmbeddingUnavailable, or Conflict while it is evaluated
     elsewhere.
     """
     build_judged_dataset(scope)
@@ -68,7 +67,7 @@ def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, pro
 
 
 def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock, progress: Progress) -> bool:
-    """Carries out a run that was queued; False when there is nothing to do (over, or another process is at it)."""
+    """Carry out a queued run; return False if there is nothing to do (it is over, or another process runs it)."""
     run = EvaluationRun.objects.filter(namespace_id=namespace_id, pk=run_id).first()
     if run is None:
         return False
@@ -83,13 +82,13 @@ def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock, progress:
             try:
                 _carry_out(run, read, keep=False, now=now, progress=progress)
             except MemosError as error:
-                # The run says so itself; the job has done what it could.
+                # The run itself has the reason; the job is done.
                 log.warning("evaluation failed", extra={"run": str(run.pk), "reason": error.message})
         return mine
 
 
 def build_judged_dataset(scope: Scope) -> Dataset:
-    """The namespace's judged questions. Raises InvalidInput when none has a memory marked relevant."""
+    """Return the namespace's judged questions. Raise InvalidInput if none has a memory marked relevant."""
     judged = judgements.read_judged_questions(scope)
     if not judged:
         raise InvalidInput(
@@ -116,7 +115,7 @@ def _carry_out(
         measured = _measure(run, read(), keep=keep, now=now, progress=progress)
         return runs.finish(run, measured, now=now())
     except BaseException as error:
-        # Also Ctrl-C and the end of a job's time: a run must not look as if it went on.
+        # This includes Ctrl-C and a job's timeout: a run must not look as if it continued.
         runs.fail(run, reason=_reason(error), now=now())
         raise
 
@@ -148,7 +147,7 @@ def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, pr
 
 
 def choose_groups(dataset: Dataset, options: Options) -> list[QuestionGroup]:
-    """The groups that are asked something. Raises InvalidInput for types and groups that the dataset does not have."""
+    """Return the groups that have questions. Raise InvalidInput for types and groups that the dataset lacks."""
     kinds = {question.type for question in dataset.questions}
     for name, wanted, known in (("types", options.types, kinds), ("groups", options.groups, set(dataset.groups))):
         unknown = sorted(set(wanted) - known)
@@ -171,7 +170,7 @@ def choose_groups(dataset: Dataset, options: Options) -> list[QuestionGroup]:
 
 
 def embed_questions(groups: Sequence[QuestionGroup], *, now: datetime) -> Mapping[str, Question]:
-    """Every question's text as the search arms take it: each is embedded once, whoever asks it."""
+    """Return every question's text as the retrievers take it; each is embedded once, whichever groups ask it."""
     texts = list(dict.fromkeys(question.text for group in groups for question in group.questions))
     batches = (texts[start : start + _EMBED_BATCH] for start in range(0, len(texts), _EMBED_BATCH))
     return {
@@ -184,7 +183,7 @@ def _namespace_of(run: EvaluationRun, group: QuestionGroup, number: int, *, keep
     if group.memories is None:
         yield Scope(run.namespace_id, run.namespace, run.actor)
         return
-    # Before the transaction of the scratch namespace is opened.
+    # Embed before the transaction of the scratch namespace is opened.
     embedded = embed_batches(group.memories)
     with scratch_namespace(
         f"{run.pk}-{number}-{group.name}",
@@ -194,10 +193,9 @@ def _namespace_of(run: EvaluationRun, group: QuestionGroup, number: int, *, keep
         keep=keep,
         now=now(),
     ) as scope:
-        # As the worker does within a minute.
+        # The worker does the same within a minute.
         index_namespace(scope, now=now())
         settle_namespace(scope, now=now())
         read_namespace(scope, now=now())
-        grow_whole(scope, now=now())
         statistics.refresh(memories=len(group.memories))
         yield scope

@@ -17,5 +17,5 @@ fail_lost_evaluations = runs.fail_lost
 
 
 def evaluate(namespace_id: int, run_id: str, *, now: datetime) -> bool:
-    """Carries out a run that was asked for; False when it is over, or when another worker is at it."""
+    """Carry out a requested run; return False if it is over or another worker runs it."""
     return runner.run_requested(namespace_id=namespace_id, run_id=UUID(run_id), now=timezone.now, progress=report)

@@ -1,1 +1,1 @@
-"""The gate: what each turn says about itself before it is stored. Pure functions: no models, no I/O."""
+"""The gate judges each turn before it is stored. Its functions are pure: no models, no I/O."""

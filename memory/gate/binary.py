@@ -1,4 +1,4 @@
-"""What is no text: control characters, files pasted as base64 or data URIs, text in a lost encoding."""
+"""Detects what isn't text: control characters, files pasted as base64 or data URIs, text in a wrong encoding."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from memory.gate.judgement import Reason
 from memory.gate.redaction import redact
 from memory.gate.secrets import find_secrets
 
-# A turn is refused as binary when it is so at least by half.
+# Minimum share of a turn that must be encoded data.
 LEAST_SHARE = 0.5
 LEAST_RUN = 200
 LEAST_LINE = 40
-# "0x41," of a listing.
+# The length of "0x41," in a listing of bytes.
 MOST_BYTE_CHARS = 5
 MOST_CONTROL_SHARE = 0.02
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
 _DATA_URI = re.compile(r"data:[\w.+\-]{1,60}/[\w.+\-]{1,60}(?:;[\w=\-]{1,40}){0,3},[\w+/=%\-]{100,}+", re.ASCII)
-# Lines of base64, as files are wrapped; words joined by nothing are not so long.
+# Matches lines of base64 as files are wrapped; joined words aren't as long.
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/_\-]{40,}+[=]{0,2}\s?){1,}+")
 _HEX_DUMP = re.compile(r"(?:(?:\\x|0x|%|\b)?[0-9a-fA-F]{2}[\s,]{0,2}){100,}+")
 _MAGIC = re.compile(r"^\W{0,4}(?:%PDF-\d|PK\x03\x04|\x89PNG|GIF8[79]a|\xff\xd8\xff|Rar!|\x7fELF|MZ\x90|\x1f\x8b)")
 
 
 def detect(turn: GateInput) -> GateFindings:
-    """What is no text beside the secrets: a private key alone is no file."""
+    """Detect what isn't text apart from secrets: a private key alone isn't a file."""
     found = find_binary(turn.text)
     if found and (secrets := find_secrets(turn.text)) and not find_binary(redact(turn.text, secrets)):
         found = []
@@ -34,7 +34,7 @@ def detect(turn: GateInput) -> GateFindings:
 
 
 def find_binary(text: str) -> list[Reason]:
-    """Why `text` is not text, if it is not. Linear in its length."""
+    """Return why `text` isn't text, or [], in linear time."""
     whole = ((0, len(text)),)
     controls = len(_CONTROL.findall(text))
     if "\0" in text or controls > max(2, MOST_CONTROL_SHARE * len(text)) or _MAGIC.match(text):
@@ -59,11 +59,11 @@ def find_binary(text: str) -> list[Reason]:
 
 
 def _is_encoded(run: str) -> bool:
-    """Whether `run` is long, and has what long encoded data has and long names have not: digits among the letters."""
+    """Tell whether `run` is long and mixes letters and digits, as encoded data does and long names don't."""
     return len(run) >= LEAST_RUN and any(map(str.isdigit, run)) and any(map(str.isalpha, run))
 
 
 def _reads_like_words(text: str) -> bool:
-    """Whether no piece between spaces is as long as a line of base64, nor the first of them all as short as bytes."""
+    """Tell whether all pieces between spaces are shorter than a line of base64, and some are longer than bytes."""
     pieces = text.split()
     return max(map(len, pieces), default=0) < LEAST_LINE and any(len(piece) > MOST_BYTE_CHARS for piece in pieces[:50])

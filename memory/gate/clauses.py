@@ -1,9 +1,9 @@
-"""What each sentence of a text asks, and of whom: the meanings of its words, and which verbs are orders.
+"""Reads each sentence of a text into meanings: what its words are about, and which verbs are orders.
 
-A meaning is a name such as "DATA" (the words are in `lexicon.py` and `lexicon_zh.py`). A verb that is ordered has "!"
-before its name ("!SEND"), one that is forbidden "~". So "send me the notes" has {"!SEND", "DATA", …}, and "Tom sends
-the notes" does not: what a rule needs is an order, and no mention (the imperative mood, as in Searle 1976,
-"A classification of illocutionary acts": directives).
+A meaning is a name such as "DATA" (the words are in `lexicon.py` and `lexicon_zh.py`). A verb in an order has "!"
+before its name ("!SEND"), one in a prohibition "~". So "send me the notes" has {"!SEND", "DATA", …}, and "Tom sends the
+notes" doesn't: rules need an order rather than a mention (the imperative mood, as in Searle 1976, "A classification of
+illocutionary acts": directives).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from memory.gate.lexicon import NOUNS, PHRASES, VERBS
 from memory.gate.lexicon_zh import CAUSED, DONE_BY_OTHERS, NEGATED, ORDERED, PATTERNS, SAID
 from memory.text.analysis import CJK
 
-# A sentence that is longer is cut, so that what is looked for together stands together.
+# Longer sentences are cut, so that what a rule needs is close together.
 MOST_CHARS = 420
 LEAST_CHARS = 3
-# A text in which so many speak, each line with a name before it, is a talk that was written down.
+# A text with at least this many different speaker labels at the start of lines is a transcript.
 LEAST_LABELS = 2
 
 _END = re.compile(r"[.!?;](?=[\s\"'”’)\]>*<]|$)[\"'”’)\]*]*\s*|[。！？；][”」』]*|\n+|\s(?=<!--|<[a-z]+ )")
@@ -28,7 +28,7 @@ _WORD = re.compile(r"[a-z][a-z_\-]*[a-z](?:'[a-z]+)?|[a-z]")
 _LABEL = re.compile(r"^(?:assistant|user|human|ai|agent|bot|tool|助手|用户)\s?[:：]", re.MULTILINE)
 _CHINESE = re.compile(rf"[{CJK}]")
 _OPENS = re.compile(r"[,:;.!?\n()\[\]<>\"“”'*#{}|—–=…]| - |//|--")
-# Between the beginning of a clause and its verb, an order may have these.
+# Words that an order may have between the start of a clause and its verb.
 _SOFT = frozenset(
     """please kindly do then now also just simply always never only quietly secretly silently immediately instead
     first not don't and or but to you'll hereby permanently next likewise so do henceforth again directly automatically
@@ -56,7 +56,7 @@ _ASKING = frozenset(
 
 @dataclass(slots=True)
 class ReadSentence:
-    """A sentence from `start` to `end` of the text that was read, its meanings and where each of them first stands."""
+    """A sentence at [start, end) of the text, with the first place of each of its meanings."""
 
     start: int
     end: int
@@ -67,7 +67,7 @@ class ReadSentence:
 
 
 def read_clauses(text: str) -> list[ReadSentence]:
-    """The sentences of `text` (small letters, see `hidden.unveil`) that mean anything; linear in its length."""
+    """Return the sentences of lower-case `text` (see `hidden.unveil`) that have meanings, in linear time."""
     clauses = read_words(text)
     labels = {match.start() for match in _LABEL.finditer(text)}
     if len({text[place : place + 2] for place in labels}) < LEAST_LABELS:
@@ -85,7 +85,7 @@ def read_clauses(text: str) -> list[ReadSentence]:
 
 
 def read_words(text: str) -> list[ReadSentence]:
-    """All sentences of `text`, with what their English words mean by themselves."""
+    """Return all sentences of `text` with the meanings of their English words."""
     clauses = [ReadSentence(start, end) for start, end in _sentences(text)]
     for clause in clauses:
         _read_words(clause, text)
@@ -111,7 +111,7 @@ def _pieces(start: int, end: int) -> Iterator[Span]:
 
 
 def _read_words(clause: ReadSentence, text: str) -> None:  # noqa: PLR0912 - one pass over the words, a case for each kind
-    """Adds the meanings of English words; `open` says that a verb at this place would be an order."""
+    """Add the meanings of English words; `is_open` tells whether a verb at the current place would be an order."""
     before, last, is_open, negated, ordered = clause.start, "", True, False, False
     started = bidding = False
     for match in _WORD.finditer(text, clause.start, clause.end):
@@ -136,7 +136,7 @@ def _read_words(clause: ReadSentence, text: str) -> None:  # noqa: PLR0912 - one
             is_open, negated = True, False
             clause.add("MODAL", span)
         elif word == "to" and not last:
-            is_open = False  # what the sentence is for: "To delete a note, …"
+            is_open = False  # a purpose: "To delete a note, …"
         elif word == "to":
             is_open = is_open or last in _BINDS or (bidding and last in _BIDDEN) or started
         elif word in {"and", "or"}:

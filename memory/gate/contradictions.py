@@ -1,6 +1,6 @@
-"""Orders of one turn that cannot all be kept: "always …" and "never …" of the same, "only in X" and "only in Y".
+"""Finds contradictory orders in a turn: "always …" and "never …" of the same, "only in X" and "only in Y".
 
-A correction is no contradiction: where the later one says that it changes something ("actually", "改成"), it counts.
+A correction isn't a contradiction: if the later order announces a change ("actually", "改成"), it replaces the earlier.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from memory.text.analysis import terms
 from memory.text.sentences import sentence_ends
 
 SCORE = 0.7
-# How much of the shorter order's terms the other must share.
+# Minimum share of the shorter order's terms that the other must contain.
 ALIKE = 0.8
 LEAST_TERMS = 2
-# Orders are compared in pairs: those beyond the first are not looked at.
+# Orders are compared in pairs, so further ones are ignored.
 MOST_ORDERS = 16
 
 _MUST = re.compile(
@@ -81,7 +81,7 @@ def detect(turn: GateInput) -> GateFindings:
 
 
 def find_contradictions(text: str) -> list[Reason]:
-    """The pairs of orders in `text` that exclude each other, as one reason; linear in its length."""
+    """Return the pairs of orders in `text` that exclude each other as one reason, or [], in linear time."""
     lowered = text.lower()
     if sum(map(lowered.count, _CUES)) < 2:
         return []

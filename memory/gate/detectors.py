@@ -1,6 +1,6 @@
-"""What the gate looks for. A detector is the function `detect` of a module of its own, and a line here.
+"""Lists the detectors of the gate: each is the function `detect` of a module, and a line here.
 
-Reasons of one score are told in this order.
+Reasons with equal scores are reported in this order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reads what a text says in disguise: encoded, turned round, spelled with digits, letter by letter.
+"""Reads disguised parts of a text: encoded, reversed, with digits instead of letters, or letter by letter.
 
-Each way of writing is undone only where what comes out reads more like language than what was there, so that a hash, an
-image or a password says nothing. Every way looks at each character a bounded number of times.
+A disguise is undone only where the result reads more like language than the original, so that hashes, images and
+passwords say nothing. Every method looks at each character a bounded number of times.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from urllib.parse import unquote
 from memory.gate.judgement import Span
 from memory.gate.lexicon import NOUNS, VERBS
 
-# Of the words of a sentence so many must be known when it is read in another way, and more than when it is not.
+# Minimum number and share of known words in a rewritten sentence, which must also have more of them than the original.
 LEAST_KNOWN = 3
 LEAST_KNOWN_SHARE = 0.4
-# Letters of a run that is spelled letter by letter; of a longer one this much is read at a time.
+# Minimum number of letters of a spelled-out run; longer ones are read in pieces of the second number.
 LEAST_SPELLED, MOST_SPELLED = 6, 2_000
 LONGEST_WORD = 14
 LEAST_TEXT_SHARE = 0.9
-# An encoded text that is encoded again is read so deep.
+# Number of layers of encoding that are read.
 DEPTH = 2
 
 _COMMON = """a an and any are as at be been before but by can do every everything for from has have he her his if in
@@ -34,7 +34,7 @@ into is it its me must my new no not now of on one only or other our out over ow
 then there these they this to under until up us use was we what when where which who will with word words you your
 previous hidden safety bank best link name note number say tell user whole here long more best how why"""
 _KNOWN = frozenset(_COMMON.split()) | VERBS.keys() | {word for word in NOUNS if "'" not in word and "-" not in word}
-# Without "a" and "i".
+# Known words without "a" and "i".
 _KNOWN_WORDS = frozenset(word for word in _KNOWN if len(word) > 1)
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_\-])[A-Za-z0-9+/_\-]{16,}+={0,2}")
@@ -47,7 +47,7 @@ _LATIN_WORD = re.compile(r"[a-z]+")
 _LEET_WORD = re.compile(r"(?<![\w@$!|+])[\w@$!|+]*[0134578@$!|+][\w@$!|+]*(?![\w@$!|+])")
 _LEET = str.maketrans("0134578@$!|+", "oieastbasiit")
 _LEET_L = str.maketrans("0134578@$!|+", "oleastbaslit")
-# Letters that stand alone, with the same mark between them.
+# Matches single letters with the same separator between them.
 _SPELLED = re.compile(
     r"(?<![a-z])[a-z](?:(?P<gap>[ ._\-·*/,|])[a-z](?![a-z])){2,}+"
     r"(?:[^\w\n]{1,3}[a-z](?:(?P=gap)[a-z](?![a-z])){0,}+){0,}+",
@@ -61,7 +61,7 @@ _REVERSED_CHINESE = re.compile(
 
 
 class Disguised(NamedTuple):
-    """What a part of a text says, how it was written, and where it stands."""
+    """The text of a disguised part, how it was disguised, and its place."""
 
     label: str
     text: str
@@ -69,7 +69,7 @@ class Disguised(NamedTuple):
 
 
 def undisguise(text: str, lowered: str, *, depth: int = DEPTH) -> Iterator[Disguised]:
-    """What `text` says in disguise, each way of writing by itself; `lowered` is it as `hidden.unveil` reads it."""
+    """Yield what `text` says in each disguise; `lowered` is the text as `hidden.unveil` reads it."""
     yield from _find_encoded(text, depth)
     whole = (0, len(text))
     for label, said in (
@@ -139,7 +139,7 @@ def _mirror(text: str) -> str:
 
 
 def _turn_sentences(text: str, turn: Callable[[str], str]) -> str:
-    """The sentences of `text` that read like language when they are turned, and not as they stand."""
+    """Return the sentences of `text` that read like language after `turn`, and not before."""
     said = []
     for match in _SENTENCE.finditer(text):
         sentence = match[0]
@@ -156,7 +156,7 @@ def _turn_sentences(text: str, turn: Callable[[str], str]) -> str:
 
 
 def _without_leet(text: str) -> str:
-    """The text with letters for the digits in words, if that makes words of at least three that were none."""
+    """Return the text with letters for digits in words if that makes at least three new words, else ""."""
     made = 0
 
     def read(match: re.Match[str]) -> str:
@@ -174,7 +174,7 @@ def _without_leet(text: str) -> str:
 
 
 def _join_letters(text: str) -> str:
-    """The text with what is spelled letter by letter written together, if there is any."""
+    """Return the text with spelled-out words joined, or "" if there are none."""
     made = False
 
     def join(match: re.Match[str]) -> str:
@@ -199,13 +199,13 @@ def _join_letters(text: str) -> str:
 
 
 def _divide_letters(letters: str) -> str:
-    """`letters` as the fewest words, of those that are known; what is in none stays together."""
+    """Divide letters into the fewest known words; unknown letters stay together."""
     return " ".join(_divide(letters[start : start + MOST_SPELLED]) for start in range(0, len(letters), MOST_SPELLED))
 
 
 @lru_cache(maxsize=256)
 def _divide(letters: str) -> str:
-    # best[i]: letters outside known words, words, and where the last word begins, of the first i letters.
+    # best[i] describes the first i letters: letters outside known words, number of words, start of the last word.
     best: list[tuple[int, int, int]] = [(0, 0, 0)]
     for end in range(1, len(letters) + 1):
         unknown, words, _ = best[end - 1]
@@ -224,7 +224,7 @@ def _divide(letters: str) -> str:
 
 
 def _together(pieces: list[str]) -> str:
-    """The pieces with spaces, but unknown letters side by side."""
+    """Join the pieces with spaces, but consecutive unknown letters without."""
     said: list[str] = []
     single = False
     for piece in pieces:

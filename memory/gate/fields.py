@@ -1,4 +1,4 @@
-"""Judges what stands beside a text: names, ids, titles, notes, and every string within metadata."""
+"""Judges what accompanies a text: names, ids, titles, notes, and every string within metadata."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ MOST_DEPTH = 32
 
 @dataclass(frozen=True, slots=True)
 class FieldsVerdict:
-    """What may become of fields: the severest decision of any of them, their `values` as they may be kept, and for
-    each finding the path of its field ("metadata.source.note") with its reason.
+    """The verdict on fields: the severest decision on any of them, and their `values` as they may be stored.
+
+    `findings` has the path of a field ("metadata.source.note") and the reason for each finding.
     """
 
     decision: GateDecision
@@ -32,14 +33,14 @@ class FieldsVerdict:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """The reasons, each with its field's path in what it says."""
+        """The reasons, each prefixed with its field's path."""
         return tuple(replace(reason, says=f"{path}: {reason.says}", spans=()) for path, reason in self.findings)
 
 
 def judge_fields(fields: Mapping[str, Any], *, policy: GatePolicy) -> FieldsVerdict:
-    """The verdict on `fields` by the rules for texts; nested objects and lists are looked through, names as values.
+    """Judge `fields` by the rules for texts, including the names and values of nested objects and lists.
 
-    Linear in their length. What is worth little, contradictory or binary is no concern of a field.
+    The time is linear. Low worth, contradictions and binary data don't matter in fields.
     """
     if all(len(value) < LEAST_CHARS if isinstance(value, str) else value == {} for value in fields.values()):
         return FieldsVerdict(GateDecision.ACCEPT, dict(fields))
@@ -89,7 +90,7 @@ def _memoise_verdict(text: str, name: str, gate: GatePolicy) -> tuple[GateDecisi
 
 
 def _judge(text: str, name: str, gate: GatePolicy) -> tuple[GateDecision, str, tuple[Reason, ...], bool]:
-    """Decision, what may be kept, reasons, and whether it is suspected; ids and names come again and again."""
+    """Return the decision, the text to store, reasons and suspicion; short ids and names recur, so they are cached."""
     return _memoise_verdict(text, name, gate) if len(text) <= 64 else _verdict(text, name, gate)
 
 

@@ -1,4 +1,4 @@
-"""What a detector of the gate is given, and what it answers."""
+"""The input and the output of the gate's detectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory.gate.redaction import Detection, without_overlaps
 
 
 class GateInput(NamedTuple):
-    """A turn as the gate looks at it: its text, the name of its speaker ('' if nobody says), and whose policy holds."""
+    """A turn as the gate sees it: its text, the name of its speaker ("" if unknown), and the policy."""
 
     text: str
     speaker: str
@@ -20,10 +20,10 @@ class GateInput(NamedTuple):
 
 
 class GateFindings(NamedTuple):
-    """What one detector found: why, and what the policy wants done for it.
+    """The findings of one detector, and the action that the policy asks for.
 
-    `marks` are the places that GateAction.REDACT takes out of the text. `steering` (0..1) is how surely the turn tries
-    to steer whoever reads it.
+    `marks` are the places that `GateAction.REDACT` removes from the text. `steering` (0..1) is the probability that the
+    turn tries to steer its reader.
     """
 
     action: GateAction
@@ -36,7 +36,7 @@ Detector = Callable[[GateInput], GateFindings]
 
 
 def explain_marks(family: str, marks: Iterable[Detection]) -> list[Reason]:
-    """One reason of the `family` for each kind of `marks`."""
+    """Return one reason of the `family` for each kind of `marks`."""
     kinds: dict[str, list[Detection]] = {}
     for one in without_overlaps(marks):
         kinds.setdefault(one.kind, []).append(one)

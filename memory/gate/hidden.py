@@ -1,7 +1,7 @@
-"""Characters that a person does not see: what they say, and the text as a model would read it without them.
+"""Finds characters that people don't see, and reads texts without them as a model would.
 
-Unicode tag characters and variation selectors can carry a whole message inside an innocent one ("ASCII smuggling");
-zero-width characters and look-alike letters break up the words that a rule looks for (Boucher et al. 2022, "Bad
+Unicode tag characters and variation selectors can carry a whole message inside an innocent one ("ASCII smuggling").
+Zero-width characters and look-alike letters break up the words that rules look for (Boucher et al. 2022, "Bad
 Characters: Imperceptible NLP Attacks").
 """
 
@@ -23,41 +23,41 @@ _INVISIBLE = frozenset(
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\u3164\ufeff"
     "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
-# Flags of regions are written with tag characters behind a black flag; they end with a cancel tag.
+# Flags of regions consist of a black flag, tag characters and a cancel tag.
 _FLAG = re.compile("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,6}\U000e007f")
 _TAGS = re.compile("[\U000e0000-\U000e007f]++")
 _SELECTORS = re.compile("[\U000e0100-\U000e01ef]{3,}+")
-# Zero-width bits: a word joined from emoji has single joiners, a hidden message has long runs of two kinds or more.
+# Emoji sequences have single zero-width joiners, whereas hidden messages have long runs of at least two kinds.
 _ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]{8,}+")
 _OVERRIDE = re.compile("\u202e")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-# Of letters in small form.
+# Look-alikes of lower-case letters.
 _LOOK_ALIKES = str.maketrans(
     "аеорсухіјѕԁһӏυοαɡкмтвνικρτχԝԛɑᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "aeopcyxijsdhluoagkmtbvikptxwqaabcdeghijklmnoprstuvwyz"
 )
-# Marks that stand above, below or across the letter before them.
+# Marks above, below or across the preceding letter.
 _MARK = re.compile("[\u0300-\u036f\u20d0-\u20f0]")
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A text as it reads without tricks, in small letters, and where its characters stand in the original.
+    """A lower-case text without tricks, with the positions of its characters in the original.
 
-    `origins` is None when every character stands where it stood.
+    `origins` is None if every character has kept its position.
     """
 
     text: str
     origins: list[int] | None = None
 
     def span(self, start: int, end: int) -> Span:
-        """The place in the original of `start`..`end` of `text`."""
+        """Return the place in the original of text[start:end]."""
         if self.origins is None:
             return start, end
         return self.origins[start], self.origins[end - 1] + 1
 
 
 def unveil(text: str) -> Plain:
-    """`text` without invisible characters, wide and look-alike letters as plain ones, "’" as "'", in small letters."""
+    """Return `text` in lower case, without invisible characters, and with wide and look-alike letters as plain ones."""
     if text.isascii():
         return Plain(text.lower())
     if _ODD.search(text) is None and len(lowered := text.lower()) == len(text):
@@ -73,14 +73,14 @@ def unveil(text: str) -> Plain:
 
 @lru_cache(maxsize=16_384)
 def _plain(original: str) -> str:
-    """What a character reads as: nothing, if it is invisible."""
+    """Return what a character reads as; "" if it is invisible."""
     if original in _INVISIBLE or _MARK.match(original) or "\U000e0000" <= original <= "\U000e01ef":
         return ""
     return unicodedata.normalize("NFKC", original).lower().translate(_LOOK_ALIKES).replace("’", "'")
 
 
 def decode_tags(text: str) -> str:
-    """What the tag characters of `text` say, in small letters; empty when it has none but those of flags."""
+    """Return what the tag characters of `text` say, in lower case; "" if it has none outside of flags."""
     return "".join(
         chr(ord(character) - 0xE0000).lower()
         for run in _TAGS.findall(_FLAG.sub("", text))
@@ -90,7 +90,7 @@ def decode_tags(text: str) -> str:
 
 
 def find_hidden(text: str) -> list[Reason]:
-    """What is hidden in `text`, one reason for each way of hiding."""
+    """Return the hidden characters of `text`, with one reason for each way of hiding."""
     if text.isascii() or _ODD.search(text) is None:
         return []
     flags = {place for match in _FLAG.finditer(text) for place in range(match.start(), match.end())}

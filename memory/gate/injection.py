@@ -1,8 +1,8 @@
-"""Whether a turn tries to steer the assistant that will read it, now (injection) or from memory (poisoning).
+"""Detects turns that try to steer the assistant that reads them, now (injection) or from memory (poisoning).
 
-A text is looked at as a model would read it: without hidden characters, and with what its encoded parts say. Each kind
-of evidence has a weight, and kinds that come together add up as independent causes do (noisy-or, Pearl 1988):
-1 - prod(1 - weight). One kind alone is seldom enough, so that people may speak of instructions, prompts and passwords.
+A text is read as a model would read it: without hidden characters, and including what its encoded parts say. Each kind
+of evidence has a weight, and kinds that occur together are combined as independent causes (noisy-or, Pearl 1988):
+1 - prod(1 - weight). One kind alone is seldom enough, so that people may mention instructions, prompts and passwords.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from memory.gate.poisoning_cues import ORDERS, POISONING, STRENGTHENING, benefic
 from memory.gate.quotation import is_quoted, is_told_of
 from memory.text.analysis import CJK
 
-# From here on a text is an attack; from the second on it is suspected, which only a strict policy acts on.
+# Scores from FOUND on are attacks; those from SUSPECTED on are suspicious, and only a strict policy acts on them.
 FOUND = 0.6
 SUSPECTED = 0.35
-# A weight is lessened so much when the text speaks about attacks and quotes one, when the order is about the speaker's
-# own words or wishes, or when an answer is dictated about the speaker ("if anyone asks, say I'm out").
+# Factors for a weight if the text speaks about attacks and quotes one, if the order is about the speaker's own words or
+# wishes, or if an answer is dictated about the speaker ("if anyone asks, say I'm out").
 QUOTED_SHARE = 0.3
 OWN_SHARE = 0.4
 BENEFICIARY = 0.45
-# Who hides an order means it.
+# Minimum score of an attack that is encoded: an order is not hidden by accident.
 ENCODED = 0.8
 
 _WORD = re.compile(r"[a-z_]+")
@@ -51,7 +51,7 @@ _ABOUT_ATTACKS = re.compile(
     r" (?:says|said|quotes?|reads?))\b"
     r"|注入|越狱攻击|攻击|红队|恶意|例如|比如|譬如|检测|过滤|拦截|识别|论文|文章|测试用例|书里|小说|电影|剧本|诗里"
 )
-# The speaker's own words, or those of somebody who is no system: "my previous instructions", "… that I sent you".
+# Matches words of the speaker or of another person: "my previous instructions", "… that I sent you".
 _OWN = re.compile(r"\b(?:my|i|i'm|i'll|we|our)\b|我|咱")
 _OWN_WORDS = re.compile(
     r"(?: that| which)? (?:i|we|he|she|they|my \w+) (?:gave|sent|said|wrote|told|posted|had|left|made|mentioned|put"
@@ -59,33 +59,33 @@ _OWN_WORDS = re.compile(
     r"| (?:from|by|in|on) (?:my|our|his|her|your|the|that) (?!system|prompt|context|conversation|hidden|initial"
     r"|developer)\w+"
 )
-# What somebody does, and tells no one to do: "we agreed to override …", 我忘记….
+# Matches people's own actions rather than an order: "we agreed to override …", 我忘记….
 _OWN_DEED = re.compile(
     r"\b(?:i|we|they|he|she|who|people)\b(?!.{0,60}\byou\b)[^.!?;:\n\"“]{0,40} $|(?:我们|他们?|她们?|老师"
     r"|老板)[^，。！？你]{0,8}$|我[^，。！？你]{0,1}$"
 )
-# What an attack makes an assistant do, told by somebody: "…让助手忽略…", "tells an assistant to …".
+# Matches reports of what an attack makes an assistant do: "…让助手忽略…", "tells an assistant to …".
 _REPORTED = re.compile(
     r"(?:让|使|令|诱导|诱使|导致|骗)[^，。！？\n]{0,8}(?:助手|模型|机器人|智能体|ai|它)[^，。！？\n]{0,4}$"
     r"|\b(?:makes?|tells?|told|tricks?|tricked|got|gets?|causes?|asks?|asked)\b[^.!?\n]{0,30}\b(?:to|into) $"
 )
-# What something is for, and nobody is told to do: "to override the system prompt, pass …", 想覆盖系统提示词，请….
+# Matches a purpose rather than an order: "to override the system prompt, pass …", 想覆盖系统提示词，请….
 _PURPOSE = re.compile(
     r"(?:^|[.!?\n] ?|\b(?:how|in order|option|flag|setting|used|able|way|lets? you|allows? you) )to $"
     r"|(?:想要?|若要|如需|如果要|可以用来|用于|如何|怎么|怎样)[^，。！？\n]{0,4}$"
 )
-# What is forbidden before it is named: "agents must never ignore …", 切勿透露….
+# Matches a prohibition of what follows: "agents must never ignore …", 切勿透露….
 _FORBIDDEN = re.compile(
     r"\b(?:not|never|cannot|can't|don't|won't|nobody may|no one may) (?:ever |simply |just )?$"
     r"|(?:切勿|不得|不要|不能|不准|不许|禁止|严禁|绝不能?|不可|别|从不)(?:试图|擅自|随意)?$"
 )
-# What a program or its pages do.
+# Matches a program or its pages as the subject.
 _THIRD = re.compile(
     r"\b(?:it|(?:the|an?|our|each|every) (?:\w+ )?(?:app|page|screen|form|service|client|dialog|interface|ui|log"
     r"|site|view|server|error|panel|report))s? $"
     r"|(?:界面|页面|应用|接口|服务|日志|系统|屏幕|表单|前端|后端)$"
 )
-# What somebody told another to do; who is told is not the reader.
+# Matches an order to another person than the reader.
 _TOLD_ANOTHER = re.compile(
     r"\b(?:he|she|they|someone|somebody|people|(?:an?|the|one|another|some) (?!user|owner|operator|admin|system"
     r"|developer)\w+|students|users"
@@ -94,34 +94,34 @@ _TOLD_ANOTHER = re.compile(
     r"(?!.*\byou\b)[^.!?\n\"“]{0,40} (?:to|into) $"
     r"|(?:有人|他们?|她们?|小.|老.|学生|攻击者|访客|孩子|网友|黑客|同事|邮件|网页|评论)[^，。！？你\n]{0,6}(?:让|叫|要求|命令|骗|诱导|想|试图)[^，。！？你\n]{0,10}$"
 )
-# A talk that was written down begins with who speaks.
+# Matches the start of a transcript, a speaker's label.
 _TALK = re.compile(r"\s*(?:user|human|assistant|ai|用户|助手)\s?[:：]")
 _OWN_WISH = re.compile(r"\b(?:my|i|i'm|i'll|we|our|us|me)\b|我|咱")
 _SENTENCE_REST = re.compile(r"[^.!?;:\n。！？；]{0,48}")
 _BEFORE = 64
-# Those that speak of what may be the speaker's own: words, plans, data.
+# Rules about things that may be the speaker's own: words, plans, data.
 _OWNED = frozenset(f"injection.{name}" for name in ("override", "exfiltrate", "secrecy", "memory_order"))
 _SPOKEN_TO = frozenset({"MACHINE", "VOCATIVE", "IF_AI", "READS"})
 _PURPOSES = frozenset(f"injection.{name}" for name in ("override", "leak", "persona", "exfiltrate"))
 _WISHES = ORDERS | {"injection.memory_order"}
-# Evidence adds up where it stands so near together.
+# Only evidence within this distance adds up.
 NEAR_CHARS = 1_500
-# What a page hides from a reader's eyes and gives orders in; what a comment of a page says to an assistant.
+# Weights of orders in a part that a page hides from view, and of those to an assistant in a page's comment.
 STYLED_AWAY, COMMENTED = 0.65, 0.55
-# An order of a hidden part weighs at least so much.
+# Minimum weight of an order in a hidden part.
 LEAST_HIDDEN = 0.2
 
 
 def find_injection(text: str) -> tuple[float, list[Reason]]:
-    """How sure (0..1) it is that `text` is an attack, and the evidence, strongest first. Linear in its length.
+    """Return the probability (0..1) that `text` is an attack, and the evidence, strongest first.
 
-    Whoever says it: a document or a system's turn is no safer than a user's words.
+    The speaker doesn't matter: a document or a system's turn is no safer than a user's words. The time is linear.
     """
     plain = unveil(text)
     reasons = _evidence_in(text, plain)
     shown = _total(reasons)
     for label, said, span in undisguise(text, plain.text):
-        # What is read in another way as a whole holds what can be read as it is, too.
+        # A whole text that was rewritten repeats what can be read without rewriting, so only a stronger result counts.
         if (inner := _inner(said)) >= SUSPECTED and (inner > shown or span != (0, len(text))):
             says = f"What its {label} say{'' if label.endswith('s') else 's'} tries to steer the reader."
             reasons.append(Reason("injection.encoded", says, round(max(inner, ENCODED), 3), (span,)))
@@ -138,7 +138,7 @@ def _inner(text: str) -> float:
 
 
 def _unseen(text: str) -> list[Reason]:
-    """Orders in what markup hides, the surest of them."""
+    """Return the strongest order in the parts that markup hides, as a list of at most one reason."""
     found = []
     for said, span, styled in unseen_parts(text):
         plain = unveil(said)
@@ -153,7 +153,7 @@ def _unseen(text: str) -> list[Reason]:
 
 
 def _total(reasons: Iterable[Reason]) -> float:
-    """How much the reasons weigh that stand near together, each rule once, where that is most."""
+    """Combine the weights of reasons that are close together, counting each rule once; return the highest such sum."""
     ordered = sorted(reasons, key=lambda reason: reason.spans[0][0] if reason.spans else 0)
     placed = [(reason.spans[0][0] if reason.spans else None, reason) for reason in ordered]
     most = 0.0
@@ -190,7 +190,7 @@ def _evidence_in(original: str, plain: Plain) -> list[Reason]:
 
 
 def _strongest(evidence: Evidence, plain: Plain, words: set[str], *, chinese: bool) -> list[Reason]:
-    """The place where `evidence` weighs the most, if there is any: a harmless one must not hide one that is not."""
+    """Return the match of `evidence` that weighs most, so that a harmless one can't hide an attack; [] if none."""
     matches: list[re.Match[str]] = []
     if not evidence.words.isdisjoint(words):
         matches.extend(evidence.english.finditer(plain.text))
@@ -217,7 +217,7 @@ def _reason(evidence: Evidence, plain: Plain, match: re.Match[str], *, about_att
 
 
 def _is_no_order(evidence: Evidence, before: str, *, about_attacks: bool) -> bool:
-    """Whether the words `before` a match forbid it, or tell of somebody who has another do it."""
+    """Tell whether the words before a match forbid it, or report that one person makes another do it."""
     if evidence.rule in _PURPOSES and (_FORBIDDEN.search(before) or _TOLD_ANOTHER.search(before)):
         return True
     if evidence.rule == "injection.secrecy" and _THIRD.search(before):

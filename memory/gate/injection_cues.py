@@ -1,8 +1,8 @@
-"""How texts try to steer the assistant that will read them: kinds of evidence, in English and Chinese.
+"""English and Chinese evidence of attempts to steer the assistant that reads a text.
 
-The patterns are matched in text without hidden characters, in small letters (`hidden.unveil`). `words` are looked up
-first: without one of them the English pattern cannot match, and is not tried. Distances are bounded, so that the time
-is linear in the length of the text. The kinds follow Greshake et al. 2023, "Not what you've signed up for".
+The patterns are matched in lower case, without hidden characters (`hidden.unveil`). `words` are looked up first:
+without one of them the English pattern can't match, and isn't tried. Distances are bounded, so that the time is linear.
+The kinds follow Greshake et al. 2023, "Not what you've signed up for".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memory.gate.patterns import one_line
 
 
 class Evidence(NamedTuple):
-    """`weight` (0..1) is how sure this kind of evidence alone makes the gate that a text is an attack."""
+    """A kind of evidence; `weight` (0..1) is the probability that a text with this kind alone is an attack."""
 
     rule: str
     says: str
@@ -37,7 +37,7 @@ def evidence(  # noqa: PLR0917 - the columns of a table
     )
 
 
-# Where a sentence or a clause can begin that tells the reader what to do.
+# Matches where a sentence or a clause that gives the reader an order can start.
 ORDER = (
     r"(?:^[ \t>*\-#\d.)]{0,8}|[.!?;:,\n\"'(\]】] ?"
     r"|\b(?:please|and|then|you (?:must|should|shall|will|have to|need to|are to)"

@@ -1,4 +1,4 @@
-"""The gate's one question: may this turn be stored, as what, and is it worth long-term memory?"""
+"""Judges whether a turn may be stored, in which form, and whether it is worth long-term memory."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BY_SEVERITY = (GateDecision.REJECT, GateDecision.QUARANTINE, GateDecision.ACCEP
 
 
 def judge(text: str, *, role: str = Role.USER, speaker: str = "", policy: GatePolicy = DEFAULT_POLICY) -> Judgement:
-    """The verdict on one turn; depends on nothing but its arguments. Linear in the length of `text`.
+    """Return the verdict on one turn, which depends on nothing but the arguments, in linear time.
 
-    A name can carry an attack as well as a text: `speaker` is looked at for injection only. Quotas, and what other
-    turns say, are not the gate's to know.
+    Names can carry attacks as well: `speaker` is checked for injection only. Quotas and other turns are not the gate's
+    concern.
     """
     turn = GateInput(text, speaker, policy)
     findings = [detect(turn) for detect in DETECTORS]
@@ -63,7 +63,7 @@ def _strictly(sure: float, worth_score: float, policy: GatePolicy) -> Iterable[R
 
 
 def severest(decisions: Iterable[GateDecision | None]) -> GateDecision:
-    """Of several decisions the one that lets in least; without any it is let in as it is."""
+    """Return the decision that lets in least; without any decision, accept."""
     wanted = set(decisions)
     return next((decision for decision in _BY_SEVERITY if decision in wanted), GateDecision.ACCEPT)
 

@@ -1,4 +1,4 @@
-"""What the gate says of a turn."""
+"""The gate's judgement of a turn."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from memory.enums import GateDecision
 
-# From where to where in the text that was judged, in characters; the end is exclusive.
+# Start and end (exclusive) in the judged text, in characters.
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a turn was judged as it was, without quoting it.
+    """The reason for a judgement, without quoting the turn.
 
-    `rule` names the rule, its family before the first dot ("secret.password"); `says` is one sentence for a person;
-    `score` is how sure the rule is (0..1); `spans` are the places in the original text, in reading order.
+    `rule` names the rule, with its family before the first dot ("secret.password"). `says` is a sentence for people,
+    `score` the rule's confidence (0..1), and `spans` are the places in the original text, in reading order.
     """
 
     rule: str
@@ -32,11 +32,11 @@ class Reason:
 class Judgement:
     """The gate's verdict on one turn.
 
-    `text` is what may be kept: redacted where the policy says so, also when the turn is quarantined, and empty when it
-    is rejected. `reasons` decided, or were noted and let through; the strongest first. `worth` (0..1) says whether the
-    turn is worth long-term memory and is the sum of `worth_parts` (name, points), cut off at 0 and 1. `confidence`
-    (0..1) is how sure the gate is of `decision`: of a turn that is let through, that nothing is wrong with it.
-    `suspected`: it is let in, and may be an attempt to steer whoever reads it.
+    `text` is what may be stored: redacted where the policy says so, even if the turn is quarantined, and "" if it is
+    rejected. `reasons` holds the deciding ones, then the merely noted ones, each strongest first. `worth` (0..1)
+    tells whether the turn is worth long-term memory; it is the sum of `worth_parts` (name, points), limited to 0..1.
+    `confidence` (0..1) is the gate's confidence in `decision`; for an accepted turn, that nothing is wrong with it.
+    `suspected` marks an accepted turn that may try to steer its reader.
     """
 
     decision: GateDecision

@@ -1,14 +1,14 @@
-"""Lists how the keys of known services begin, and how many characters follow.
+"""Lists the prefixes of keys of known services, and how many characters follow.
 
-The facts are those of the rules of gitleaks and detect-secrets, and of the services' own documentation. To know one
-more service, add a line.
+The facts come from the rules of gitleaks and detect-secrets, and from the services' documentation. Add a line to
+support another service.
 """
 
 from __future__ import annotations
 
-# The beginning of a key, and the usual number of characters behind it. Real keys may be longer.
+# The prefix of a key, and the usual number of characters after it; real keys may be longer.
 KEY_FORMATS: dict[str, int] = {
-    # MemOS itself: keys, and secrets of webhooks (Stripe's and Svix's look the same).
+    # MemOS itself: keys, and secrets of webhooks, which look the same at Stripe and Svix.
     "mos_": 43,
     "whsec_": 32,
     # Language models, search and memory services.

@@ -1,7 +1,7 @@
-"""English words and phrases, by what they mean to somebody who gives an assistant orders.
+"""English words and phrases by their meaning in orders to an assistant.
 
-Verbs count in the form of an order ("send", not "sends" or "sent"): `clauses.py` sees whether one is given. A word may
-have several meanings. Phrases are for what no single word says.
+Verbs count in their imperative form ("send", not "sends" or "sent"); `clauses.py` decides whether they are an order. A
+word may have several meanings. Phrases express what no single word does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memory.gate.patterns import one_line
 
 
 class Phrase(NamedTuple):
-    """What a phrase means, and its pattern, to be searched in one sentence, which has `literals` if it has the phrase."""
+    """A phrase with its meaning and its pattern, which is searched for in a sentence that contains its `literals`."""
 
     concept: str
     pattern: re.Pattern[str]
@@ -180,7 +180,7 @@ PHRASES = (
         "CODE",
         r"""\b(?:def|class|const|var|import|function|assert|return|elif|SELECT|UPDATE) \w+ ?[(=:{\[]|=> |\)\: |\w\(\w*\): | == | != |\): return|;\s*--
         |\bif \w+\.\w+""",
-        # Part of what it means, for it makes orders weigh less: words as "if" and ":" are in too many of them.
+        # Only code with one of these signs counts: "if" and ":" occur in too many orders, whose weight CODE reduces.
         marks="( = ;",
     ),
     _phrase(

@@ -1,7 +1,7 @@
-"""Chinese words and phrases, by what they mean to somebody who gives an assistant orders: as `lexicon.py`.
+"""Chinese words and phrases by their meaning in orders to an assistant, like `lexicon.py`.
 
-Chinese verbs have no form of their own for an order: `ORDERED` finds them where an order has them, at the beginning of
-a clause or behind a word such as 请, 必须, 把.
+Chinese verbs have no imperative form: `ORDERED` finds them at the start of a clause, or after a word such as 请, 必须 or
+把, as in orders.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MACHINE = (
     r"(?:(?:人工智能|虚拟|智能|语言|AI|ai|大)?助手|ai(?!d)|人工智能|大?语言模型|大模型|智能体|(?:聊天)?机器人|自动程序"
     r"|模型|llm|代理程序)"
 )
-# What may stand between the beginning of a clause and the verb of an order.
+# Matches what may stand between the start of a clause and the verb of an order.
 _ADVERBS = (
     r"(?:请(?![求教假示])|就|都|要|须|应该?|应当|必须|务必|一律|直接|立即|立刻|马上|现在|然后|再|并且?|并|只|只能|只需|悄悄|偷偷|暗中"
     r"|自动|始终|永远|总是|一直|优先|先|而是|同时|统一|给我|多|全部|逐字|完整|无条件|需|得|最先|首先|继续|直接就|开始|以后|之后|时|后|[一二三四五六七八九十两\d]+(?:天|小时|周|分钟|轮|个月)|所以|因此|于是|那么|不要|不得|不准|不许|不能|别|切勿|勿|禁止|绝不能?|不可|千万|永远不要?|不再)"
@@ -132,7 +132,7 @@ MEANINGS = {
 }
 
 PATTERNS = {name: re.compile(one_line(pattern), re.MULTILINE) for name, pattern in MEANINGS.items()}
-# Whether a verb of the meaning is there at all, which is quicker to see.
+# Finds verbs of a meaning in any position, which is a faster check.
 SAID = {name: re.compile(verbs) for name, verbs in _VERBS.items()}
 ORDERED = {
     name: re.compile(
@@ -141,10 +141,10 @@ ORDERED = {
     )
     for name, verbs in _VERBS.items()
 }
-# Who does what the verb says, where it is no order: "我们会…", "客服负责…".
+# Matches who does the action where it isn't an order: "我们会…", "客服负责…".
 DONE_BY_OTHERS = re.compile(
     r"我们?|咱们?|他们|她们|小[\u4e00-\u9fff]|老[\u4e00-\u9fff]|负责|会(?!话|员)|曾|已|大家|所有人|各位|服务|运行器|解析器|客服|老师|老板|作者|之后我|我会|系统会|被要求|要求我"
 )
-# "…让助手忽略…" tells what somebody makes it do.
+# "…让助手忽略…" reports what others make it do.
 CAUSED = re.compile(r"(?:让|使(?!用)|令(?:其|它)|骗|诱导|导致)[^，。！？\n]{0,3}$")
 NEGATED = re.compile(_NEGATED)

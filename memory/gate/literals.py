@@ -1,27 +1,26 @@
-"""What a text must contain for a pattern to be found in it: strings, which are looked for much faster.
+"""Finds literal strings that a text must contain for a pattern to match, because searching for strings is faster.
 
-As in R. Cox 2012, "Regular Expression Matching with a Trigram Index".
+See R. Cox 2012, "Regular Expression Matching with a Trigram Index".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from re import _constants as op  # type: ignore[attr-defined] # what a pattern was read as is public nowhere
+from re import _constants as op  # type: ignore[attr-defined] # parsed patterns have no public API
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
-# With more of them, the search itself is as fast.
+# Searching for more strings is no faster than the pattern.
 MOST_STRINGS, MOST_SETS = 60, 2
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 
-# Of each set, one string must be there.
+# A text must contain at least one string of each set.
 Literals = tuple[tuple[str, ...], ...]
 
 
 def find_literals(pattern: re.Pattern[str]) -> Literals:
-    """Sets of strings, of each of which a text that `pattern` is found in contains at least one; none where nothing can
-    be said."""
+    """Return sets of strings; a text that `pattern` matches contains at least one of each. () if nothing is known."""
     if pattern.flags & re.IGNORECASE:
         return ()
     found = {_shorten(one) for one in _read_sets(_parser.parse(pattern.pattern, pattern.flags))}
@@ -30,7 +29,7 @@ def find_literals(pattern: re.Pattern[str]) -> Literals:
 
 
 def has_literals(text: str, literals: Literals) -> bool:
-    """Whether a pattern with these may be found in `text`."""
+    """Tell whether a pattern with these literals may match `text`."""
     for one in literals:
         for string in one:
             if string in text:
@@ -41,7 +40,7 @@ def has_literals(text: str, literals: Literals) -> bool:
 
 
 def _read_sets(parts: Iterable[tuple[Any, Any]]) -> list[frozenset[str]]:
-    """What the parts of a sequence say, each for itself."""
+    """Return a set of strings for each part of a sequence that has one."""
     sets, run = [], ""
     for kind, value in _flatten(parts):
         if kind is op.LITERAL:
@@ -78,7 +77,7 @@ def _best_of(parts: Iterable[tuple[Any, Any]]) -> frozenset[str]:
 
 
 def _shorten(strings: frozenset[str]) -> frozenset[str]:
-    """Without those that contain another one."""
+    """Remove strings that contain another one."""
     return frozenset(one for one in strings if not any(other in one for other in strings if other != one))
 
 

@@ -1,4 +1,4 @@
-"""How texts imitate a system's turns and a tool's calls, and hide orders in markup; evidence as in `injection_cues.py`."""
+"""Evidence of texts that imitate a system's turns or tool calls, and extraction of parts that markup hides."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SPOOFS = (
     ),
 )
 
-# What a reader of the page does not see.
+# Parts that a reader of the page doesn't see.
 _UNSEEN = re.compile(
     r"<!--(?P<comment>[^\n]{3,1500}?)-->|\[//\]: ?# ?[(\"](?P<link>[^\n]{3,1500}?)[)\"]|\{#(?P<template>[^\n]{3,1500}?)#\}"
     r"|<(?P<tag>span|div|p|font|td|li|details|a|b|i|small|section)\b(?P<style>[^>\n]{0,300})>(?P<inner>[^\n]{3,1500}?)</(?P=tag)>",
@@ -72,8 +72,9 @@ _HIDING = re.compile(
 
 
 def unseen_parts(text: str) -> Iterator[tuple[str, Span, bool]]:
-    """What markup hides in `text`, where it stands, and whether that is styled away from a reader's eyes (and so is
-    there for no person, as a comment may be).
+    """Yield each part of `text` that markup hides, its place, and whether styling hides it.
+
+    Styled-away text is not for people, whereas a comment may be.
     """
     if "<" not in text and "{#" not in text and "[//]" not in text:
         return

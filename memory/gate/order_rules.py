@@ -1,7 +1,6 @@
-"""Rules about meanings that stand together in a sentence (`clauses.py`), or in two that follow each other.
+"""Rules about meanings that occur together in a sentence (`clauses.py`), or in two consecutive ones.
 
-Nearly all need an order: a verb in the form of one, a "must", an answer that is dictated; that something is mentioned
-is not enough.
+Nearly all of them need an order: an imperative, a "must", or a dictated answer. A mention is not enough.
 """
 
 from __future__ import annotations
@@ -21,9 +20,10 @@ _MACROS = {
 
 
 class Rule(NamedTuple):
-    """`needs`: of each group one meaning; `lacks`: none of these. `pair`: two sentences may share what it needs.
+    """A rule that needs one meaning of each group in `needs`, and none in `lacks`.
 
-    `own`: it weighs less when the speaker tells their own wishes.
+    With `pair`, two sentences may share what it needs. With `own`, it weighs less if the speaker tells their own
+    wishes.
     """
 
     name: str
@@ -69,7 +69,7 @@ _SAYS = {
 }
 
 RULES = (
-    # To whom it speaks.
+    # Addressed to a reader.
     _rule("reader", 0.75, "READS MACHINE|VOCATIVE|IF_AI|WHOEVER ANY|MODAL|NOT_TELL -FIRST -DESCRIBED"),
     _rule("reader", 0.75, "IF_AI ANY|MODAL|NOT_TELL"),
     _rule("reader", 0.6, "IF_AI READS"),
@@ -80,7 +80,7 @@ RULES = (
         "MACHINE MODAL ACT|!PROMOTE|!SAY|!STORE|NOT_TELL|OBEYED|NO_CHECK"
         " DEST|MONEY|POWER|CLAIM|NO_CHECK|SENSITIVE|QUIET|OBEYED -FIRST -FORBIDDEN -CODE -DESCRIBED",
     ),
-    # Against what it was told.
+    # Against earlier instructions.
     _rule("override", 0.7, "!OVERRIDE|~OBEY INSTR|TOLD EARLIER|ALL|TOLD|YOU", own=True),
     _rule("override", 0.7, "!OVERRIDE|~OBEY TOLD|MASTERS"),
     _rule("override", 0.6, "MACHINE MODAL !OVERRIDE EARLIER|INSTR -DESCRIBED -FORBIDDEN"),
@@ -109,13 +109,13 @@ RULES = (
     _rule("persona", 0.5, "NEW_SELF ONLY_ME"),
     _rule("leak", 0.5, "!REVEAL|!SEND SENSITIVE YOU|INSTR -FIRST"),
     _rule("leak", 0.4, "!REVEAL|!SEND SENSITIVE POWER|PERSON|MACHINE -FIRST -ASKS -DICTATE -DESCRIBED", own=True),
-    # Sending away.
+    # Sending data away.
     _rule("exfiltrate", 0.7, "!SEND|!REVEAL|!RUN SENSITIVE DEST", own=True),
     _rule("exfiltrate", 0.35, "!SEND|!RUN SENSITIVE QUIET|ALWAYS|NO_CHECK", own=True),
     _rule("exfiltrate", 0.5, "!SEND|!SAY|!STORE|!REVEAL|!PUT SENSITIVE LINKED", own=True),
     _rule("exfiltrate", 0.7, "LINK_DATA"),
     _rule("exfiltrate", 0.35, "!SEND|!RUN DEST QUIET|ALWAYS|NO_CHECK|READER"),
-    # Later.
+    # Delayed orders.
     _rule("delayed", 0.45, "ASKS ANY LATER -FIRST -DESCRIBED", pair=True),
     _rule("delayed", 0.4, "ASKS ANY PERSON CLAIM|ONLY_ME|QUOTE_THIS|DEST -FIRST -DESCRIBED", own=True),
     _rule("delayed", 0.4, "ASKS YOU DICTATE MODAL -FIRST -DESCRIBED", own=True),
@@ -124,16 +124,16 @@ RULES = (
     _rule("delayed", 0.38, "ASKS ANYONE EVERY_TIME !SAY|!GRANT|!PROMOTE|!SEND -FIRST -DESCRIBED"),
     _rule("delayed", 0.38, "ASKS ANYONE DICTATE !SAY -FIRST -DESCRIBED"),
     _rule("delayed", 0.4, "LATER !PROMOTE -FIRST -DESCRIBED"),
-    # From now on.
+    # Standing orders.
     _rule("standing", 0.45, "STANDING !PROMOTE|!SAY CLAIM|DEST|QUOTE_THIS -FIRST", own=True),
     _rule("standing", 0.4, "STANDING NO_CHECK ANY|POWERFUL -FIRST", own=True),
     _rule("standing", 0.45, "STANDING OBEYED ANY|YOU", own=True),
     _rule("preference", 0.5, "PROFILE NO_CHECK|OBEYED|DEST|CLAIM|NOT_TELL|POWERFUL"),
     _rule("preference", 0.45, "PROFILE STANDING !PROMOTE|NO_CHECK"),
-    # Unseen by the user.
+    # Hidden from the user.
     _rule("secrecy", 0.4, "NOT_TELL ACT|!PROMOTE|!SAY|!STORE -FIRST", own=True),
     _rule("secrecy", 0.35, "QUIET ACT|!PROMOTE|!SAY|!HARM|!PUT|!STORE -FIRST"),
-    # With whose authority.
+    # Claimed authority.
     _rule(
         "authority",
         0.5,
@@ -148,7 +148,7 @@ RULES = (
     ),
     _rule("no_check", 0.4, "!BYPASS CHECK !GRANT|!OBEY|!RUN|QUIET|OBEYED", own=True),
     _rule("no_check", 0.5, "MACHINE|YOU NO_CHECK MONEY|POWER|DANGER|DATA -ME -DESCRIBED", own=True),
-    # What it plants.
+    # Planted in memory.
     _rule("plant", 0.5, "!STORE POWERFUL|OBEYED|NO_CHECK|ONLY_ME POWER|OBEYED|MONEY|SENSITIVE|YOU|MACHINE", own=True),
     _rule("plant", 0.5, "!STORE TRUSTED|CLAIM DEST|ALWAYS|ONLY|INSTR", own=True),
     _rule("plant", 0.5, "!STORE TRUSTED SOURCE", own=True),
@@ -166,7 +166,7 @@ RULES = (
     _rule("obedience", 0.4, "OBEYED !STORE|STANDING -FIRST", own=True),
     _rule("obedience", 0.4, "OBEYED !OBEY|!OVERRIDE|ONLY_ME YOU|MACHINE|TOLD|MASTERS|!OVERRIDE -FORBIDDEN", own=True),
     _rule("obedience", 0.4, "OBEYED ANY|MODAL MACHINE|YOU|POWER|DEST -FORBIDDEN", own=True),
-    # What it passes off as a tool's or the system's.
+    # Disguised as a tool or the system.
     _rule("stepwise", 0.5, "CALL TOOLED|VOCATIVE|READS MODAL|ANY|MACHINE|POWERFUL|NO_CHECK -DESCRIBED", pair=True),
     _rule("stepwise", 0.4, "CALL MACHINE MODAL -FORBIDDEN -DESCRIBED"),
     _rule("stepwise", 0.45, "CALL POWERFUL -CONDITION -DESCRIBED", pair=True),

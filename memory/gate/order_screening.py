@@ -1,7 +1,7 @@
-"""Whether a text can have orders at all: most have none, and need not be searched for every phrase of the lexicon.
+"""Screens out texts that can't contain orders, so that most need no search for every phrase of the lexicon.
 
-The words of a sentence say which rules are left, and only the phrases that those need are searched for, until none of
-them can hold. Whether one does hold is not said here: what a rule forbids, and who is spoken of, is not looked at.
+The words of a sentence decide which rules are still possible. Only the phrases that those need are searched for, until
+none of them can match. This doesn't decide whether a rule matches: what it forbids isn't checked, nor who is addressed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _bits = {meaning: 1 << place for place, meaning in enumerate(_phrases)}
 
 
 class Need(NamedTuple):
-    """Meanings that are found by phrases only, of which one must be there; `bits` has the bit of each."""
+    """Meanings that only phrases can have, one of which must occur; `bits` has the bit of each."""
 
     bits: int
     meanings: tuple[str, ...]
@@ -31,7 +31,7 @@ Needs = tuple[Need, ...]
 
 
 def may_have_orders(text: str) -> bool:
-    """False only where no rule of `order_rules.py` holds in `text` (see `hidden.unveil`). Linear in its length."""
+    """Return False only if `text` (see `hidden.unveil`) satisfies no rule of `order_rules.py`, in linear time."""
     if has_chinese(text):
         return True
     before: _Sentence | None = None
@@ -48,17 +48,17 @@ def may_have_orders(text: str) -> bool:
 
 
 class _Sentence:
-    """What its words mean, and which phrases were looked for in it."""
+    """A sentence with the meanings of its words, which remembers the phrases that were searched for in it."""
 
     def __init__(self, clause: ReadSentence, text: str) -> None:
         self.names = frozenset(clause.meanings)
         self._text = text[clause.start : clause.end]
-        # Bits of meanings.
+        # Bits of meanings that were found, and of meanings that were not.
         self._present = 0
         self._absent = 0
 
     def meets_any(self, alternatives: tuple[Needs, ...], before: _Sentence | None = None) -> bool:
-        """Whether it, or the sentence `before` it, has what one of the alternatives needs."""
+        """Tell whether the sentence, or the one before it, has all that one of the alternatives needs."""
         for needs in alternatives:
             for need in needs:
                 if not (before is not None and before._has(need)) and not self._has(need):
@@ -88,7 +88,10 @@ class _Sentence:
 
 @lru_cache(maxsize=4_096)
 def _list_needs(names: frozenset[str], *, pairs: bool) -> tuple[Needs, ...]:
-    """What the rules need besides `names`, without rules that need other words; first what is looked for first."""
+    """Return what each possible rule needs besides `names`, in the order of the searches.
+
+    Rules that need other words than `names` are left out.
+    """
     left = (_read_needs(names, rule) for rule in RULES if rule.pair or not pairs)
     ordered = {tuple(sorted(needs, key=_turn_of)) for needs in left if needs is not None}
     return tuple(map(_make_needs, sorted(ordered, key=lambda needs: [*map(_turn_of, needs)])))
@@ -96,7 +99,7 @@ def _list_needs(names: frozenset[str], *, pairs: bool) -> tuple[Needs, ...]:
 
 @cache
 def _make_needs(groups: tuple[frozenset[str], ...]) -> Needs:
-    """One object wherever the same is needed: a few hundred, of which a list of `_list_needs` has some forty."""
+    """Share one object among equal needs: there are a few hundred, and each list of `_list_needs` has some forty."""
     return tuple(map(_make_need, groups))
 
 
@@ -122,8 +125,10 @@ def _turn_of(meanings: frozenset[str]) -> int:
 
 
 def _order_searches() -> dict[str, int]:
-    """When to look for each meaning: so that, while none is found, the cheapest searches end the most rules (greedy set
-    cover: Chvatal 1979, "A greedy heuristic for the set-covering problem"). Long patterns are dear.
+    """Return the order in which to search for meanings.
+
+    While nothing is found, the cheapest searches should rule out the most rules (greedy set cover: Chvatal 1979, "A
+    greedy heuristic for the set-covering problem"). Long patterns are expensive.
     """
     left = [needs for rule in RULES if (needs := _read_needs(frozenset(), rule)) is not None]
     lengths = {meaning: sum(len(one.pattern.pattern) for one in phrases) for meaning, phrases in _phrases.items()}

@@ -1,4 +1,4 @@
-"""Which sentences give the reader orders that are somebody else's: where the rules of `order_rules.py` hold."""
+"""Finds sentences that give the reader another's orders, by the rules of `order_rules.py`."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from memory.gate.order_rules import RULES, Rule
 from memory.gate.order_screening import may_have_orders
 from memory.gate.quotation import is_quoted
 
-# Of a sentence that speaks about attacks, or tells the speaker's own wishes.
+# Factors for a sentence that speaks about attacks, and for one that tells the speaker's own wishes.
 ABOUT_SHARE = 0.3
 OWN_SHARE = 0.3
-# Of what only two sentences together say.
+# Factor for a rule that only two sentences together satisfy.
 PAIR_SHARE = 0.85
 NEAR_CHARS = 3
 
-# Where these are said, an order in quotation marks is told of and not given.
+# An order in quotation marks counts as reported rather than given if the text has one of these meanings.
 _TOLD = frozenset({"ABOUT_ATTACKS", "NARRATED"})
 _ABOUT = frozenset({"ABOUT_ATTACKS", "CODE"})
-# A report that names where to send something, or money, may be an order in disguise.
+# A report that names money, or where to send something, may be an order in disguise.
 _REPORT, _NO_REPORT = "REPORTED", frozenset({"DEST", "MONEY"})
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A rule that holds of a sentence, how much that weighs (0..1), and where (in the text that was read).
+    """A rule that a sentence satisfies, its weight there (0..1) and its place in the text.
 
-    `last` is where the last of what the rule needs stands.
+    `last` is the last of the places that the rule needs.
     """
 
     rule: str
@@ -41,7 +41,7 @@ class Order:
 
 
 def find_orders(text: str) -> list[Order]:
-    """The rules that hold somewhere in `text` (see `hidden.unveil`): each where it weighs the most. Linear."""
+    """Return the rules that `text` (see `hidden.unveil`) satisfies, each where it weighs most, in linear time."""
     if not may_have_orders(text):
         return []
     clauses = read_clauses(text)
@@ -61,7 +61,7 @@ def find_orders(text: str) -> list[Order]:
 
 @lru_cache(maxsize=4_096)
 def _holding(names: frozenset[str], both: frozenset[str] | None) -> tuple[tuple[Rule, bool], ...]:
-    """The rules that hold of a clause with these meanings, or (True) only of it and the next one, which have `both`."""
+    """Return rules that `names` satisfy, paired with True if only `both`, including the next sentence, satisfy them."""
     found = []
     for rule in RULES:
         if _holds(rule, names):
@@ -88,7 +88,7 @@ def _order(rule: Rule, meanings: Mapping[str, Span], *, share: float = 1.0) -> O
 
 
 def _surest(found: Iterable[tuple[int, Order]]) -> list[Order]:
-    """Of the places that are near to each other those whose rules together weigh the most; each rule once."""
+    """Return the orders of the neighbouring sentences that together weigh most, with each rule once."""
     near: dict[int, dict[str, Order]] = {}
     for place, order in found:
         for shared in (place, place + 1):
@@ -102,7 +102,7 @@ def _surest(found: Iterable[tuple[int, Order]]) -> list[Order]:
 
 
 def together(weights: Iterable[float]) -> float:
-    """How much independent kinds of evidence weigh together (noisy-or)."""
+    """Combine the weights of independent kinds of evidence (noisy-or)."""
     left = 1.0
     for weight in weights:
         left *= 1.0 - weight

@@ -4,5 +4,5 @@ import re
 
 
 def one_line(pattern: str) -> str:
-    """`pattern` without line breaks and what is indented behind them; " | " parts alternatives. Other spaces count."""
+    """Remove line breaks with the indentation after them from `pattern`; " | " separates alternatives."""
     return re.sub(r" *\n *(?:\| )?", lambda gap: "|" if "|" in gap[0] else "", pattern.strip()).replace(" | ", "|")

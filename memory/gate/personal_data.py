@@ -1,4 +1,4 @@
-"""Finds personal data: by form, then by what the form's own check says (check digits, numbering plans)."""
+"""Finds personal data by its form, confirmed by check digits and numbering plans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory.gate.redaction import Detection
 _EMAIL = re.compile(
     r"(?<![\w.+\-@])[\w+\-](?:[\w.+\-]{0,62}+)@(?:[A-Za-z0-9\-]{1,63}\.){1,4}[A-Za-z]{2,24}(?![\w\-@])", re.ASCII
 )
-# Digits with single separators, and whether a plus stands before them: a number of any kind.
+# Matches any number: digits with single separators, and possibly a plus.
 _NUMBER = re.compile(r"(?<![\w.\-+/:#=])\+?\(?\d(?:[ \-.]?[()]?\d){5,22}[Xx]?(?![\w])(?![\-/.:]\d)", re.ASCII)
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _PHONE_CUE = re.compile(
@@ -34,14 +34,14 @@ _OTHER_CUE = re.compile(
     r"|version|timestamp|订单|单号|快递|运单|编号|流水|发票|序列号|型号|版本",
     re.IGNORECASE,
 )
-# What makes of a number before it an amount.
+# Matches what follows a number that is an amount.
 _AMOUNT = re.compile(
     r" ?(?:[€$£¥%]|eur\b|euros?\b|usd\b|dollars?\b|pounds?\b|yen\b|yuan\b|rubles?\b|rub\b|bytes?\b|[kmgt]b\b|ms\b"
     r"|seconds?\b|units?\b|users?\b|people\b|views\b|downloads\b|km\b|kg\b|(?:元|人|次|万|亿|个|美元|欧元)(?![\u4e00-\u9fff]))",
     re.IGNORECASE,
 )
-# A number with its country's code before it, as people write it: in groups, with a 0 in brackets, with any dash. It is
-# linear: between two digits there are at most three separators, which are no digits.
+# Matches a number with a country code as people write it: in groups, with a 0 in brackets, with any dash. The time is
+# linear, because at most three separators, which aren't digits, are between two digits.
 _INTERNATIONAL = re.compile(
     r"(?<![A-Za-z0-9_.\-+/:#=])(?:[+＋] ?|00 ?)[1-9](?:[ \u00a0\u2009\u202f.\-\u2010-\u2014/()]{0,3}[0-9]){6,17}"
     r"(?![A-Za-z0-9_])(?![\-/.,:]\d)"
@@ -67,8 +67,10 @@ def detect(turn: GateInput) -> GateFindings:
 
 
 def find_personal_data(text: str, *, kinds: Collection[PersonalDataKind], region: str) -> list[Detection]:
-    """The personal data of `kinds` in `text`; `region` (two letters) is where a phone number without a country code
-    belongs. Linear in the length of `text`."""
+    """Return the personal data of `kinds` in `text`, in linear time.
+
+    `region` (two letters) is the country of phone numbers without a country code.
+    """
     found = list(_of_form(text, region))
     wanted = {PersonalDataKind(kind).label for kind in kinds}
     return [one for one in found if one.kind in wanted]
@@ -127,10 +129,11 @@ def _is_phone(number: str, digits: str, before: str, region: str) -> bool:
 
 
 def _is_international_phone(text: str, match: re.Match[str]) -> bool:
-    """Whether a number that starts with + or 00 is a phone's: by its country's numbering plan, or, of a length that the
-    plan has, by how it is written: its country's code stands apart, and it is no amount.
+    """Tell whether a number that starts with + or 00 is a phone number.
 
-    Plans do not list every block that is in use, and people invent numbers; their groups tell them from other numbers.
+    It is if it is valid in its country's numbering plan. It also is if the plan has its length, the country code stands
+    apart, and it isn't an amount: plans don't list every block in use, and people invent numbers, but their groups
+    distinguish them from other numbers.
     """
     number = _TRUNK_ZERO.sub("", match[0])
     bare = number.lstrip("+＋ ")

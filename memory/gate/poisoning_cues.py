@@ -1,8 +1,8 @@
-"""How texts try to plant something in a memory that is to steer later answers, in English and Chinese.
+"""English and Chinese evidence of attempts to plant something in a memory that should steer later answers.
 
-The kinds follow Dong et al. 2025, "A practical memory injection attack against LLM agents": standing orders to favour
-somebody, answers dictated for others' questions, sources declared to be trusted. Much of it is also how people tell
-their wishes; so it weighs little until it shows who is to gain or what claim is to be spread.
+The kinds follow Dong et al. 2025, "A practical memory injection attack against LLM agents": standing orders in
+another's favour, dictated answers to other people's questions, and sources declared as trusted. People tell their own
+wishes in much the same way, so each weighs little until it shows who gains or which claim is to be spread.
 """
 
 from __future__ import annotations
@@ -110,10 +110,10 @@ POISONING = (
     ),
 )
 
-# Those that may be ordinary wishes: STRENGTHENING and `beneficiary_after` tell which of them are not.
+# These may be ordinary wishes; `STRENGTHENING` and `beneficiary_after` decide which of them aren't.
 ORDERS = frozenset(f"injection.{name}" for name in ("standing_promotion", "dictated_answer", "asked_answer", "trust"))
 
-# What turns a general preference into somebody's gain, or into a claim to be spread.
+# Turns a general preference into another's gain, or into a claim to be spread.
 STRENGTHENING = (
     evidence(
         "insistent",
@@ -156,7 +156,7 @@ _CHINESE_BENEFICIARY = re.compile(
     r"公司|品牌|平台|产品|网站|基金|股票|理财|券商|链接|店铺|https?:|[“「《『][^”」》』\n]{1,20}[”」》』]"
     r"|[A-Za-z]{3,}"
 )
-# Capitalised words that name no one who would gain.
+# Capitalised words that don't name anybody who would gain.
 _NO_ONE = frozenset(
     """english chinese french german spanish italian japanese korean thai indian mexican mediterranean american british
     european asian greek turkish vietnamese python javascript typescript java rust go django react sql linux mac windows
@@ -166,7 +166,7 @@ _NO_ONE = frozenset(
 
 
 def beneficiary_after(text: str, start: int, end: int, *, reach: int = 80) -> bool:
-    """Whether what is ordered at `start`..`end` of the original `text` names somebody or something within `reach`."""
+    """Tell whether the order at text[start:end] of the original names a beneficiary within `reach` characters."""
     if not _PROMOTED.search(text[start:end].lower()):
         return False
     following = text[end : end + reach].split("\n", 1)[0]

@@ -1,4 +1,4 @@
-"""What a namespace wants done with what the gate finds."""
+"""A namespace's policy for the gate's findings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ALLOWED = {
 
 @dataclass(frozen=True, slots=True)
 class GatePolicy:
-    """What the gate does with each kind of finding. The defaults refuse nothing for being small talk.
+    """The action for each kind of finding. By default nothing is refused for being small talk.
 
-    `strict` quarantines what is worth less than `worth_threshold`, and what is suspected without being found out.
-    `personal_kinds` are the kinds that `personal_data` is about; `region` (ISO 3166, two letters) is where a phone
-    number without a country code is looked for.
+    `strict` quarantines turns that are worth less than `worth_threshold`, and merely suspected ones.
+    `personal_kinds` are the kinds that `personal_data` applies to. `region` (ISO 3166, two letters) is the country of
+    phone numbers without a country code.
     """
 
     strict: bool = False

@@ -1,14 +1,14 @@
-"""Whether a place of a text is quoted."""
+"""Recognises quotations around a span of a text."""
 
 from __future__ import annotations
 
 import re
 
 _QUOTES = {'"': '"', "“": "”", "「": "」", "『": "』", "`": "`", "《": "》", "'": "'", "‘": "’"}
-# So far before a place its quotation may open, and so far behind it close.
+# Maximum distance before a span where its quotation may open, and after it where it may close.
 BEFORE, BEHIND = 80, 160
 
-# What holds words that are told of: "the mail began with “…", 邮件写着“….
+# Matches what introduces quoted words: "the mail began with “…", 邮件写着“….
 _HOLDER = re.compile(
     r"\b(?:comment|e?-?mail|pdf|file|page|letter|message|sms|post|note|flyer|banner|slide|ticket|review|advert|caption"
     r"|subject|sign|popup|website|invitation|cv|screenshot)\b[^.!?\n\"“'‘]{0,50}?\b(?:was|were|began|begins|starts?|started|opened"
@@ -19,14 +19,14 @@ _HOLDER = re.compile(
 
 
 def is_told_of(text: str, start: int, end: int) -> bool:
-    """Whether `start`..`end` is quoted from a mail, a page, a slide that the sentence before the quotation names."""
+    """Tell whether the span is quoted from a mail, a page or the like that the sentence before the quotation names."""
     before = text[max(0, start - BEFORE) : start]
     opened = max(before.rfind(mark) for mark in _QUOTES)
     return opened >= 0 and is_quoted(text, start, end) and _HOLDER.search(before[:opened]) is not None
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether a quotation opens shortly before `start`..`end` of `text` and closes shortly behind it."""
+    """Tell whether a quotation opens shortly before the span and closes shortly after it."""
     before = text[max(0, start - BEFORE) : start + 1]
     behind = text[end - 1 : end + BEHIND]
     return any(

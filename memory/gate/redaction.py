@@ -1,4 +1,4 @@
-"""Puts marks in place of what must not be kept."""
+"""Replaces what must not be stored with marks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import attrgetter
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Something of `kind` ("api key") at `start`..`end` of a text, in characters; `score` (0..1) says how surely."""
+    """Something of `kind` ("api key") at [start, end) of a text, in characters; `score` (0..1) is the confidence."""
 
     kind: str
     start: int
@@ -18,7 +18,7 @@ class Detection:
 
 
 def without_overlaps(found: Iterable[Detection]) -> list[Detection]:
-    """`found` in reading order; of those that overlap, the surest, then the longest."""
+    """Return detections in reading order; overlapping ones are merged under the kind of the surest, then longest."""
     kept: list[Detection] = []
     for one in sorted(found, key=attrgetter("start")):
         if not kept or one.start >= kept[-1].end:
@@ -26,13 +26,13 @@ def without_overlaps(found: Iterable[Detection]) -> list[Detection]:
             continue
         last = kept[-1]
         better = max(last, one, key=lambda each: (each.score, each.end - each.start))
-        # Together they are one mark, so that no rest of the weaker one is left standing.
+        # The merged mark covers both, so that no part of the weaker one remains.
         kept[-1] = Detection(better.kind, last.start, max(last.end, one.end), better.score)
     return kept
 
 
 def redact(text: str, found: Iterable[Detection]) -> str:
-    """`text` with a mark such as `[redacted: api key]` in place of each of `found`."""
+    """Return `text` with a mark such as `[redacted: api key]` in place of each detection."""
     pieces: list[str] = []
     start = 0
     for one in without_overlaps(found):

@@ -1,7 +1,7 @@
 """Finds secrets: keys of known services, tokens, private keys, and values that a text calls a password or a key.
 
-A match grows to the end of its word, whatever its length, so that no rest of a key is stored. The time is linear in the
-length of the text: a pattern either rejects a place after a bounded number of characters or consumes what it has read.
+A match extends to the end of its word, whatever its length, so that no part of a key is stored. The time is linear: a
+pattern either rejects a place after a bounded number of characters or consumes what it has read.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ PASSWORD = "password"  # noqa: S105
 PRIVATE_KEY = "private key"
 
 LEAST_KEY_CHARS = 16
-# A key has at least so many characters outside words; from the larger number on, samples need not be ruled out.
+# Minimum number of a key's characters outside words; from the second number on it can't be a sample.
 LEAST_RANDOM_CHARS, SURELY_RANDOM_CHARS = 8, 40
-# A private key that has no last line must begin within this distance of its first one.
+# A private key without a last line must begin within this distance of its first line.
 MOST_PEM_HEADER_CHARS = 400
 
-# The rest of a key's word. Three dots stand for something left out, not for a part of a key.
+# Matches the rest of a key's word. Three dots mean that something was left out, and aren't part of a key.
 _REST = r"(?:[\w\-+=/~:%!#$^?]|\.(?!\.))*+"
 _SENTENCE_END = ".,:;?!)]}*\\"
 
@@ -41,7 +41,7 @@ def _join_prefixes(prefixes: list[str]) -> str:
 
 
 _PREFIXED = re.compile(rf"(?<![A-Za-z0-9])(?P<prefix>{_join_prefixes(list(KEY_FORMATS))})(?P<rest>{_REST})", re.ASCII)
-# Keys without a prefix of their own, and those whose prefix is a common word.
+# Matches keys without a prefix of their own, and those whose prefix is a common word.
 _SHAPED = re.compile(
     rf"(?<![\w.\-])(?:[0-9a-f]{{32}}\.[A-Za-z0-9]{{16}}"  # Zhipu
     r"|\d{8,10}:[A-Za-z0-9_\-]{35}"  # Telegram
@@ -70,7 +70,7 @@ _BEARER = re.compile(
 )
 _PEM = re.compile(r"-----(?P<edge>BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|END [A-Z0-9 ]{0,60})-----")
 _PEM_BODY = re.compile(r"[\w+/]{16}", re.ASCII)
-# A password may hold "@" before the path begins, or "/" where no port can stand.
+# A password may contain "@" before the path starts, or "/" where no port is possible.
 _IN_URL = re.compile(
     r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{1,20}+://[^\s:/@\"'<>{}]*+:"
     r"(?:(?P<value>[^\s/\"'<>{}]+)@(?=[\w\[])"
@@ -116,13 +116,13 @@ _KEYWORDS = (
     "credential",
     *"密码 密碼 密钥 密鑰 密匙 口令 私钥 私鑰 令牌 權杖 金鑰 凭证".split(),
 )
-# Samples and documentation write this in place of a secret.
+# Matches what samples and documentation write instead of a secret.
 _PLACEHOLDER = re.compile(
     r"your|example|placeholder|change_?me|redacted|x{4}|\*\*|\.\.\.|…|[<>{}]|%\(|\$\(|^\$|^(?:null|none|undefined"
     r"|true|false|string)$|^(?:aes|rsa|sha|md|hmac|ecdsa|ed|base|utf)[_\-]?\d{1,4}(?:[_\-]?[a-z]{1,12})?$",
     re.I,
 )
-# Code puts this in a password's place: a call, an item, or a name that says it is one.
+# Matches what code has in a password's place: a call, an item, or a name that shows that it is one.
 _IN_CODE = re.compile(
     r"^[\w.]*[()\[\]]|^(?:my|the|user|db|new|old|secret|super|test|hashed|admin|foo)[_\-]?(?:my"
     r"|secret|pass)?"
@@ -132,7 +132,7 @@ _IN_CODE = re.compile(
 )
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]")
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
-# A word, words in camel case, or a number; digits may follow a word, and one more word or a unit the digits.
+# Matches a word, words in camel case, or a number; digits may follow a word, and one more word or a unit the digits.
 _WORDLIKE = re.compile(
     r"[A-Z]{2,14}\d*+|(?:[A-Z]?[a-z]{2,}+|[A-Z]{2,5}+(?![A-Z]))*+[A-Za-z]?\d*+[a-z]*+",
 )
@@ -148,7 +148,7 @@ def detect(turn: GateInput) -> GateFindings:
 
 
 def find_secrets(text: str) -> list[Detection]:
-    """Return the secrets of `text`, in no order; one may be found twice. The place is the secret's, not its name's."""
+    """Return the places of secrets in `text`, not of their names, in no order and possibly repeated."""
     lowered = text.lower()
     found = list(_find_keys(text)) if max(map(len, text.split()), default=0) >= LEAST_KEY_CHARS else []
     if "://" in text and "@" in text:
@@ -177,7 +177,7 @@ def _find_keys(text: str) -> Iterator[Detection]:
 
 
 def _find_private_keys(text: str) -> Iterator[Detection]:
-    """Yield private keys from their first line to their last, or to the end of a text that has no last line."""
+    """Yield private keys from their first line to their last, or to the end of a text without a last line."""
     edges = list(_PEM.finditer(text))
     closings = [edge for edge in edges if edge["edge"].startswith("END")]
     starts = [closing.start() for closing in closings]
@@ -201,7 +201,7 @@ def _find_named(text: str) -> Iterator[Detection]:
             yield _mark(TOKEN, match, "value", 0.95)
     for match in _ASSIGNED.finditer(text):
         group = "quoted" if match["quoted"] else "value"
-        # A label in quotation marks has spaces, too: its first word tells.
+        # A quoted label may contain spaces; its first word decides.
         value = _trim(next(iter(match[group].split()), ""))
         password = match["what"].lower().startswith(_PASSWORD_NAMES)
         wanted = _is_password(value) and _is_real(value) if password else _is_key(value, least=LEAST_RANDOM_CHARS)
@@ -220,7 +220,7 @@ def _find_named(text: str) -> Iterator[Detection]:
 
 
 def _mark(kind: str, match: re.Match[str], group: int | str, score: float) -> Detection:
-    """Return the find at a group of `match`, without the marks that end a sentence."""
+    """Return the detection at a group of `match`, without the punctuation that ends a sentence."""
     return Detection(kind, match.start(group), match.start(group) + len(_trim(match[group])), score)
 
 
@@ -229,7 +229,7 @@ def _trim(value: str) -> str:
 
 
 def _is_key(value: str, *, least: int = LEAST_KEY_CHARS) -> bool:
-    """Return whether `value` is long and random enough for a key, not words with marks between them."""
+    """Tell whether `value` is long and random enough for a key, rather than words with marks between them."""
     if len(value) < least or len(set(value)) < LEAST_RANDOM_CHARS:
         return False
     random = sum(len(part) for part in _SEPARATORS.split(value) if not _WORDLIKE.fullmatch(part))
@@ -238,12 +238,12 @@ def _is_key(value: str, *, least: int = LEAST_KEY_CHARS) -> bool:
 
 
 def _is_run(value: str) -> bool:
-    """Return whether `value` is one run of letters and digits, as of a key whose few digits make it look like words."""
+    """Tell whether `value` is one run of letters and digits, like a key whose few digits make it look like words."""
     return value.isalnum() and not value.islower() and len(set(value)) >= LEAST_RANDOM_CHARS and _is_real(value)
 
 
 def _is_password(value: str) -> bool:
-    """Return whether `value` looks hard to guess: digits or marks among letters, not a word or a dotted name."""
+    """Tell whether `value` looks hard to guess: digits or marks among letters, not a word or a dotted name."""
     letters = sum(character.isalpha() for character in value)
     digits = sum(character.isdigit() for character in value)
     marks = sum(not character.isalnum() and character not in "._-/: " for character in value.rstrip(".!?,)"))
@@ -255,12 +255,12 @@ def _is_real(value: str) -> bool:
 
 
 def _is_code(value: str) -> bool:
-    """Return whether code computes `value`. A key with dots is not the name of an attribute."""
+    """Tell whether code computes `value`; a key with dots isn't the name of an attribute."""
     return bool(_IN_CODE.search(value) or (_DOTTED_NAME.match(value) and not _is_key(value)))
 
 
 def _is_object(header: str) -> bool:
-    """Return whether the base64 of `header` is a JSON object, as far as its ends say."""
+    """Tell whether the base64 of `header` decodes to a JSON object, judging by its ends."""
     try:
         decoded = urlsafe_b64decode(header + "=" * (-len(header) % 4))
     except ValueError:
@@ -269,5 +269,5 @@ def _is_object(header: str) -> bool:
 
 
 def _is_measure(text: str, match: re.Match[str], group: str) -> bool:
-    """Return whether the value counts something ("password: 8-16 characters")."""
+    """Tell whether the value counts something ("password: 8-16 characters")."""
     return _COUNTED.match(text, match.end(group)) is not None

@@ -1,4 +1,4 @@
-"""Detector of attempts to steer whoever reads the memory, by the text or by the name of its speaker."""
+"""Detects attempts to steer the reader of a memory, by its text or by the name of its speaker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory.gate.judgement import Reason
 
 
 def detect(turn: GateInput) -> GateFindings:
-    """A name can carry an attack as well as a text. Less sure than FOUND it is told, and nothing is done for it."""
+    """Detect steering, also by the speaker's name; below `FOUND` it is reported and accepted."""
     sure, reasons = find_injection(turn.text)
     hidden = find_hidden(turn.text)
     for reason in hidden:

@@ -1,9 +1,9 @@
-"""Rates whether a turn is worth long-term memory: a plain sum of a few named parts, each of which can be shown.
+"""Rates whether a turn is worth long-term memory, as a plain sum of a few named parts that can be shown.
 
-Questions, greetings, thanks and reactions are set aside sentence by sentence (`memory.text.sentences`); the parts rate
-the remaining statements, which can answer later questions. The points were rounded by hand from a logistic regression
-that `bench/gate_worth.py` fits, towards equal trust in each part, so that no way of speaking of a single set of
-conversations decides.
+Questions, greetings, thanks and reactions are set aside (`memory.text.sentences`), and the parts rate the remaining
+statements, which can answer later questions. The points are rounded by hand from a logistic regression
+(`bench/gate_worth.py`), towards equal trust in each part, so that the style of a single set of conversations doesn't
+decide.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from memory.text import sentences
 from memory.text.analysis import CJK
 from memory.text.orders import is_standing_order
 
-# The points of each part. Counted parts give a share of their points: FULL_COUNT numbers or names, or FULL_LENGTH
-# words, give all.
+# Points of each part. Counted parts give a share of their points, and all of them from FULL_COUNT numbers or names, or
+# FULL_LENGTH words on.
 POINTS = {
     "statement": 0.10,
     "action": 0.20,
@@ -42,7 +42,7 @@ POINTS = {
 }
 FULL_COUNT = 3
 FULL_LENGTH = 40
-# The text beyond this says no more about a turn's worth.
+# Further text doesn't change a turn's worth.
 MAX_CHARS = 2000
 
 _CJK_RUNS = re.compile(rf"[{CJK}]+")
@@ -63,21 +63,20 @@ _PRESENT = (
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """Holds the `score` (0..1) and the `parts` that sum to it, cut off at 0 and 1."""
+    """The `score` (0..1) and the `parts` whose sum it is, limited to 0..1."""
 
     score: float
     parts: tuple[tuple[str, float], ...]
 
 
 def worth(text: str, *, role: str = Role.USER) -> Worth:
-    """Returns how much a turn of `text` is worth long-term memory. Linear in the length of `text`, up to MAX_CHARS
-    of it."""
+    """Rate how much a turn is worth long-term memory, in linear time and by its first `MAX_CHARS` characters."""
     parts = tuple((name, round(POINTS[name] * share, 3)) for name, share in shares(text, role=role).items())
     return Worth(min(1.0, max(0.0, round(sum(points for _, points in parts), 3))), parts)
 
 
 def shares(text: str, *, role: str) -> dict[str, float]:
-    """Returns the share (0..1) that each part of POINTS has of its points; parts without any are left out."""
+    """Return the share (0..1) that each part of `POINTS` has of its points; parts with none are left out."""
     asked, kept = _sort_out(text[:MAX_CHARS])
     found = dict(_measure_parts(" ".join(kept))) if kept else {}
     if role == Role.USER and any(map(is_standing_order, kept)):
@@ -90,7 +89,7 @@ def shares(text: str, *, role: str) -> dict[str, float]:
 
 
 def _sort_out(text: str) -> tuple[int, list[str]]:
-    """Counts the questions, and returns the statements without fillers, small talk and reactions."""
+    """Return the number of questions, and the statements without fillers, small talk and reactions."""
     asked = 0
     kept = []
     for sentence in sentences.split_sentences(text):

@@ -1,7 +1,7 @@
-"""What a turn that is worth long-term memory says, and how: cue phrases of each part, in English and Chinese.
+"""English and Chinese cue phrases for each part of a turn's worth for long-term memory.
 
-The English cues are matched in small letters with straight apostrophes, as whole words. They look at a bounded number
-of characters from wherever they start, so that the time is linear in the length of the text.
+The English cues are matched as whole lower-case words with straight apostrophes. They look at a bounded number of
+characters from any start, so that the time is linear.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from memory.gate.patterns import one_line
 
 
 class Cue(NamedTuple):
-    """What is looked for in the English and in the Chinese of a text: apart, for a text seldom has both. `literals` are
-    in each text that has the English."""
+    """Separate patterns for English and Chinese, because few texts mix them; `literals` belong to the English one."""
 
     english: re.Pattern[str]
     chinese: re.Pattern[str]
     literals: Literals
 
     def is_in(self, text: str, *, chinese: bool) -> bool:
-        """Whether `text` (in small letters) says it; its Chinese is looked at if it has any (`chinese`)."""
+        """Tell whether the lower-case `text` contains the cue; `chinese` says that it has Chinese to search."""
         if has_literals(text, self.literals) and self.english.search(text):
             return True
         return chinese and self.chinese.search(text) is not None
@@ -35,7 +34,7 @@ def _cues(english: str, chinese: str) -> Cue:
 
 _ADVERB = r"(?:just|also|actually|really|only|recently|finally|already|even|still|always|usually|often|never|sometimes)"
 
-# What the speaker, or those who are theirs, did or are.
+# Actions and states of the speaker or the speaker's own people.
 ACTION = _cues(
     rf"""(?:i|we)(?:'ve| have| had|'d)? (?:{_ADVERB} ){{0,2}}(?:\w{{2,14}}ed|spent|bought|got|went|had(?! no )|made|met
     |took|saw
@@ -144,7 +143,7 @@ SMALL_TALK = _cues(
 )
 ADDRESSED = _cues("you | your | yours | yourself", "[你您]")
 
-# Capitals inside a sentence, hashtags and quotations, matched in the text as it was written.
+# Capitals inside a sentence, hashtags and quotations, matched in the original text.
 _CAPITAL = re.compile(r"[A-Z](?<=[^.!?…\s\"'“] [A-Z])(?!\b)[\w'’-]*+")
 _QUOTED = re.compile(
     r"[#@](?<!\w[#@])[^\W\d_]\w++|[\"“「《『][^\"”」》』\n]{2,80}[\"”」》』]|`[^`\n]{2,60}`"
@@ -154,7 +153,7 @@ _CHINESE_NAME = re.compile(
     r"小[^\W\d_](?=[，。说在的是要和跟去])"
     r"|[\u4e00-\u9fff]{1,6}(?:公司|大学|医院|学校|街道?|路|小区|餐厅|酒店|先生|女士|老师|医生|经理|省|市|区)"
 )
-# In small letters.
+# Matched in lower case.
 _DIGITS = re.compile(r"\d++(?:[.,:/-]\d++)*+")
 _NUMBER_WORD = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|monday"
@@ -171,12 +170,12 @@ _CHINESE_NUMBER = re.compile(
 
 
 def names(text: str, *, chinese: bool) -> set[str]:
-    """The names and quotations of `text`, written as they are there; those of Chinese if it has any (`chinese`)."""
+    """Return the names and quotations of `text` as they are written; `chinese` says that it has Chinese to search."""
     found = {*_CAPITAL.findall(text), *_QUOTED.findall(text)}
     return found.union(_CHINESE_NAME.findall(text)) if chinese else found
 
 
 def numbers(text: str, *, chinese: bool) -> set[str]:
-    """The numbers, dates and times of `text` (in small letters); those of Chinese if it has any (`chinese`)."""
+    """Return the numbers, dates and times of lower-case `text`; `chinese` says that it has Chinese to search."""
     found = {*_DIGITS.findall(text), *_NUMBER_WORD.findall(text)}
     return found.union(_CHINESE_NUMBER.findall(text)) if chinese else found

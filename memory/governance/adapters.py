@@ -1,22 +1,22 @@
-"""Whether an adapter may be used: what it must have learnt, and what it may not have harmed."""
+"""Decides whether an adapter may be used, by what it has learnt and what it has harmed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-# Shares of questions that are answered rightly.
+# Minimum shares of questions that are answered correctly, or refused.
 MIN_RECALL = 0.8
 MIN_PARAPHRASES = 0.6
 MIN_REFUSALS = 0.6
-# How much worse general text may be predicted, in nats a token.
+# Maximum increase of the loss on general text, in nats a token.
 MAX_HARM = 0.25
 
 
 def judge_adapter(metrics: Mapping[str, Any]) -> list[str]:
-    """Why the adapter does not pass, a sentence for each reason; empty when it does.
+    """Return the reasons why the adapter fails, one sentence each; [] if it passes.
 
-    `metrics` are those of `memory.trainer`. What was not measured does not pass.
+    `metrics` are those of `memory.trainer`. A metric that wasn't measured fails.
     """
     reasons = []
     for name, least, what in (

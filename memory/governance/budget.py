@@ -1,4 +1,4 @@
-"""What models may cost: limits a day or a month, when each begins anew, and what a call does to them."""
+"""Budgets for models: limits per day or month, when each period starts, and which limits a call would exceed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`most` of one unit; a soft one warns."""
+    """A maximum of one unit. A soft limit only warns."""
 
     unit: Unit
     most: Decimal
@@ -38,7 +38,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a period may cost; 0 is no limit. A soft limit warns, a hard one refuses."""
+    """The limits of a period; 0 means no limit. A soft limit warns, a hard one refuses."""
 
     period: BudgetPeriod = BudgetPeriod.MONTH
     soft_usd: Decimal = Decimal(0)
@@ -47,7 +47,7 @@ class Budget:
     hard_tokens: int = 0
 
     def limits(self) -> Iterator[Limit]:
-        """Those that are set, the hard ones first."""
+        """Yield the limits that are set, hard ones first."""
         for limit in (
             Limit("usd", self.hard_usd, True),
             Limit("tokens", Decimal(self.hard_tokens), True),
@@ -61,18 +61,18 @@ class Budget:
         return any(self.limits())
 
     def begins(self, now: datetime) -> datetime:
-        """The midnight (UTC) with which the period began that `now` lies in."""
+        """Return the midnight (UTC) at which the current period started."""
         today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         return today if self.period == BudgetPeriod.DAY else today.replace(day=1)
 
     def resets(self, now: datetime) -> datetime:
-        """The midnight (UTC) with which the next period begins."""
+        """Return the midnight (UTC) at which the next period starts."""
         if self.period == BudgetPeriod.DAY:
             return self.begins(now) + timedelta(days=1)
         return (self.begins(now) + timedelta(days=31)).replace(day=1)
 
     def problems(self) -> dict[str, str]:
-        """Which soft limit is above its hard one, and so never warns, by name."""
+        """Return the soft limits that never warn because they are above the hard ones, by name."""
         return {
             f"soft_{unit}": f"is above hard_{unit}, so it never warns: lower it."
             for unit, soft, hard in (
@@ -84,12 +84,12 @@ class Budget:
 
 
 def refusing(budget: Budget, *, used: Amount, asked: Amount) -> Limit | None:
-    """The hard limit that the call would go beyond, if it took all that it asks for; None when it may be made."""
+    """Return the hard limit that the call would exceed if it used all that it asks for, or None."""
     total = used + asked
     return next((limit for limit in budget.limits() if limit.hard and total.of(limit.unit) > limit.most), None)
 
 
 def list_reached(budget: Budget, *, used: Amount, asked: Amount) -> list[Limit]:
-    """The soft limits that are reached with the call."""
+    """Return the soft limits that the call reaches."""
     total = used + asked
     return [limit for limit in budget.limits() if not limit.hard and total.of(limit.unit) >= limit.most]

@@ -1,20 +1,20 @@
-"""Whether the clock may be believed by work that acts on age: a wrong one would let everything expire at once."""
+"""Decides whether the system clock can be trusted: a wrong one would make everything expire at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-# Clocks that are set right by network time go back by less.
+# Corrections by network time set clocks back by less.
 BACKWARDS = timedelta(minutes=1)
 FORWARDS = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What the clock has shown: `trusted_at` the latest time believed, `seen_at` the latest shown at all.
+    """Readings of the clock: `trusted_at` is the latest that was trusted, and `seen_at` the latest at all.
 
-    `doubted_at`: the time that it showed when it was first doubted; None while it is believed.
+    `doubted_at` is the reading at which doubts began, None while the clock is trusted.
     """
 
     trusted_at: datetime | None = None
@@ -24,17 +24,17 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class ClockJudgement:
-    """The clock after a look at it; `problem` says why it is not believed and is empty when it is."""
+    """The clock after a reading; `problem` says why it isn't trusted, "" if it is."""
 
     clock: Clock
     problem: str = ""
 
 
 def judge(clock: Clock, *, now: datetime) -> ClockJudgement:
-    """Believes a clock that went on by at most FORWARDS since it was last believed, and not backwards.
+    """Trust a reading if the clock advanced by at most `FORWARDS` since the last trusted one and didn't go back.
 
-    A longer step may be a wrong clock or a server that was off: it is believed when the clock has then gone on steadily
-    for FORWARDS, or when it comes back. A person may say sooner that it is right (`Clock(trusted_at=now)`).
+    A longer step means a wrong clock, or a server that was off. It is trusted once the clock has advanced steadily for
+    `FORWARDS`, or has come back. A person may confirm it earlier (`Clock(trusted_at=now)`).
     """
     believed = ClockJudgement(Clock(trusted_at=now, seen_at=now))
     if clock.trusted_at is None:

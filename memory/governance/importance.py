@@ -1,11 +1,10 @@
-"""Rates how important a memory is, from 0 to 1, as a sum of parts that can each be named.
+"""Rates the importance of a memory from 0 to 1, as a sum of named parts.
 
-Six parts are read from the memory itself, when it is written: who said it, how specific it is, whether it has names,
-whether it has numbers or dates, whether it is a standing order, and whether the gate takes it for small talk. Three
-are learned later, by the sweep: that it was said again, that people marked it, that it was handed to agents. A sum
-and not a product, so that no part can hide another; the shares are set so that the sum is in 0..1 without clipping.
-The parts are those of "importance" in Park et al. 2023 (Generative Agents) and of the salience features of Kupiec,
-Pedersen & Chen 1995, without a model to ask.
+Six parts are read from the memory when it is written: who said it, how specific it is, whether it has names, whether it
+has numbers or dates, whether it is a standing order, and whether the gate takes it for small talk. The sweep adds three
+that are learned later: repetition, people's marks, and use by agents. A sum, unlike a product, lets no part hide
+another; the shares keep it within 0..1 without clipping. The parts are those of "importance" in Park et al. 2023
+(Generative Agents) and of the salience features of Kupiec, Pedersen & Chen 1995, without asking a model.
 """
 
 from __future__ import annotations
@@ -24,45 +23,45 @@ BASE = 0.30
 # Users know about themselves; an agent mostly repeats or advises; a tool's output is soon outdated.
 ROLE_SHARES: dict[str, float] = {Role.USER: 0.06, Role.AGENT: 0.02, Role.SYSTEM: 0.02, Role.TOOL: 0.0}
 SPECIFICITY_SHARE = 0.20
-# The number of content terms that earns 63 % of the share. A Chinese character or pair counts as a third: a word of two
-# characters makes three of them.
+# Number of content terms that earns 63 % of the share. A Chinese character or pair counts as a third, because a word of
+# two characters makes three of them.
 SPECIFIC_TERMS = 8.0
 CJK_TERM = 1 / 3
 MANY_TERMS = 40.0
 FIRST_CJK = "\u3040"
 NAMES_SHARE = 0.07
 NUMBERS_SHARE = 0.07
-# The counts of names and numbers that earn the whole share; half as many earn half.
+# Numbers of names and numbers that earn the whole share; half as many earn half.
 ENOUGH_NAMES, ENOUGH_NUMBERS = 2, 2
 # Names and numbers are searched only in this much of a text, which bounds the cost.
 READ_CHARS = 600
-# Keeps even "Be brief." from being an episode: an order holds until it is taken back. It fills up to 1 at most.
+# Keeps even "Be brief." from being an episode: an order holds until it is taken back. The sum is still at most 1.
 ORDER_SHARE = 0.08
 REPETITION_SHARE = 0.06
 MOST_REPEATS = 8
-# Subtracted from turns that the gate finds worth too little (memory.gate.worth), which makes unspecific ones episodes.
+# Subtracted from turns of too little worth (memory.gate.worth), which makes unspecific ones episodes.
 SMALL_TALK_SHARE = -0.12
-# Subtracted from a possible prompt injection, until a person has reviewed it.
+# Subtracted from a possible prompt injection until a person has reviewed it.
 SUSPECTED_SHARE = -0.20
 FEEDBACK_SHARE = 0.18
-# The number of marks that earns half of the share.
+# Number of marks that earns half of the share.
 FEEDBACK_HALF = 1.0
 ACCESS_SHARE = 0.06
 MOST_USES = 32
 DECIMALS = 4
 _MAY_ORDER = (Role.USER, Role.SYSTEM)
 
-# A capital inside a sentence, an acronym, or words in quotation marks or Chinese title marks.
+# Matches a capital inside a sentence, an acronym, or words in quotation marks or Chinese title marks.
 _NAME = re.compile(r"(?<=[a-z0-9,;:’'] )(?!I\b)[A-Z]\w|\b[A-Z]{2,}\b|[“「《『][^”」》』]{2,40}[”」》』]")
 _NUMBER = re.compile(r"\d+|[一二三四五六七八九十百千万两]+(?=[个天周月年点号日元块次人岁])")
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Holds what became known of a memory after it was written.
+    """Facts about a memory that become known after it was written.
 
-    `repeats`: memories of the namespace with the same text, itself included; `useful`, `not_useful`: marks of it as a
-    hit (a judgement, RelevanceJudgement); `uses`: packs that carried it.
+    `repeats` counts the namespace's memories with the same text, including this one; `useful` and `not_useful` count
+    judgements of it as a hit (RelevanceJudgement); `uses` counts the packs that contained it.
     """
 
     repeats: int = 1
@@ -76,7 +75,7 @@ NOTHING_LEARNED = Learned()
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """Holds the importance as the `value`, and its named `shares`, which sum to it up to rounding."""
+    """The importance as a `value`, and its named `shares`, which sum to it up to rounding."""
 
     value: float
     shares: dict[str, float]
@@ -91,7 +90,7 @@ def importance(
     small_talk: bool = False,
     suspected: bool = False,
 ) -> Importance:
-    """Computes the importance (0..1) of a memory with the distinct index terms `terms`. No I/O."""
+    """Compute the importance (0..1) of a memory with the distinct index terms `terms`."""
     specific = specificity(terms)
     shares = {
         "base": BASE,
@@ -105,7 +104,7 @@ def importance(
     if suspected:
         shares["suspected"] = SUSPECTED_SHARE
     if learned is not NOTHING_LEARNED:
-        # "Thanks!" said a hundred times is still no news.
+        # Repeating "Thanks!" a hundred times doesn't make it news.
         shares["repetition"] = REPETITION_SHARE * specific * _of_logarithm(learned.repeats - 1, MOST_REPEATS - 1)
         marks = learned.useful - learned.not_useful
         shares["feedback"] = FEEDBACK_SHARE * marks / (abs(marks) + FEEDBACK_HALF)
@@ -117,7 +116,7 @@ def importance(
 
 
 def specificity(terms: Collection[str]) -> float:
-    """Returns how many distinct terms are content rather than talk, on a scale of 0 to 1."""
+    """Rate how specific a text is by its distinct content terms, from 0 to 1."""
     count = 0.0
     for term in terms:
         if term[0] >= FIRST_CJK:
@@ -130,7 +129,7 @@ def specificity(terms: Collection[str]) -> float:
 
 
 def _measure_share(pattern: re.Pattern[str], text: str, enough: int) -> float:
-    """Returns the part of `enough` that is found; the text is read no further than that needs."""
+    """Return the share of `enough` matches that the text has, reading no further than necessary."""
     return sum(1 for _ in islice(pattern.finditer(text, 0, READ_CHARS), enough)) / enough
 
 

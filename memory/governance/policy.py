@@ -1,7 +1,7 @@
-"""What governs a namespace: where each value comes from, and which values contradict each other.
+"""A namespace's policy: the values in force, where each comes from, and which contradict each other.
 
-A value (`memory/policy_values.py`) comes from the default, from the environment, or from the namespace's own policy;
-the last one given wins. This module decides and explains; `services/tenancy/policy.py` reads and writes.
+A value (`memory/policy_values.py`) comes from the default, the environment, or the namespace's own policy, whichever is
+the most specific. This module decides and explains; `services/tenancy/policy.py` reads and writes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from memory.policy_values import BY_KEY, KNOBS, Knob, Value
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
 
-# A memory of this importance is what decay is checked against: it must outlive its first day.
+# Decay must let a memory of this importance outlive its first day.
 USUAL_IMPORTANCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The values in force in a namespace. The fields are the keys of KNOBS, which say what each means.
+    """The values in force in a namespace. The fields correspond to the keys of `KNOBS`, which describe them.
 
-    Days, hours and minutes are lengths of time; shares are from 0 to 1; 0 switches a limit off.
+    Days, hours and minutes are durations; shares are from 0 to 1; 0 turns a limit off.
     """
 
     timezone: str
@@ -40,7 +40,6 @@ class Policy:
     extract: str
     training_consent: bool
     preferences: str
-    tree: str
     decay: bool
     floor: float
     half_life_days: Mapping[MemoryKind, float]
@@ -60,7 +59,7 @@ class Policy:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Policy:
-        """The policy of values by their keys, all of them given and right."""
+        """Build a policy from complete and valid values by key."""
         return cls(
             timezone=values["timezone"],
             strict=values["gate.strict"],
@@ -74,7 +73,6 @@ class Policy:
             extract=values["extract"],
             training_consent=values["training.consent"],
             preferences=values["preferences"],
-            tree=values["tree"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],
             half_life_days={kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind},
@@ -96,7 +94,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """The values in force, by key, and where each comes from."""
+    """The values in force by key, and the origin of each."""
 
     values: Mapping[str, Value]
     origins: Mapping[str, PolicyOrigin]
@@ -107,7 +105,7 @@ class Effective:
 
 
 def effective(environment: Mapping[str, Value], overrides: Mapping[str, Value], *, given: frozenset[str]) -> Effective:
-    """Defaults, then the environment's values (`given`: their keys), then the namespace's own."""
+    """Merge the namespace's own values over those of the environment; `given` has the keys that the latter sets."""
     values, origins = {}, {}
     for knob in KNOBS:
         if knob.key in overrides:
@@ -119,7 +117,7 @@ def effective(environment: Mapping[str, Value], overrides: Mapping[str, Value], 
 
 
 def flatten(nested: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
-    """Values by key out of nested objects, and what is wrong, by place: unknown keys and values out of range."""
+    """Return the values of nested objects by key, and the problems with unknown keys and invalid values by place."""
     values: dict[str, Value] = {}
     problems: dict[str, str] = {}
 
@@ -151,7 +149,7 @@ def flatten(nested: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]
 
 
 def nest(values: Mapping[str, Value]) -> dict[str, Any]:
-    """Values by key as nested objects: the shape in which a policy is sent."""
+    """Return values by key as nested objects, the format in which a policy is sent."""
     root: dict[str, Any] = {}
     for key, value in values.items():
         *path, last = key.split(".")
@@ -163,7 +161,7 @@ def nest(values: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
-    """Values that cannot be meant together (`values` are all): for each one at fault, why and how to mend it."""
+    """Return why some of the values contradict each other and how to fix that, by key; `values` is complete."""
     found: dict[str, str] = {}
     half_life = {kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind}
     if values["gate.strict"] and values["gate.worth_threshold"] == 0:
@@ -233,7 +231,7 @@ def _convert(knob: Knob, value: Any) -> Value:
 
 
 def _list_names_below(place: str) -> list[str]:
-    """The names that may stand in the object at `place`."""
+    """Return the names that are allowed in the object at `place`."""
     prefix = f"{place}." if place else ""
     names = (key.removeprefix(prefix).split(".")[0] for key in BY_KEY if key.startswith(prefix))
     return list(dict.fromkeys(names))

@@ -1,8 +1,8 @@
-"""Decides what a newer memory does to earlier ones. `memory.services.memories` carries it out.
+"""Decides what a newer memory does to earlier ones; `memory.services.memories` applies the decisions.
 
-One rule: only explicit statements take anything out of search. A person who ends or takes back their own statement
-retires it. A probable new value is linked: both stay searchable, and the newer one is ranked above the older. A list is
-no update, and people cannot retire what other people said of themselves.
+Only explicit statements remove anything from search: a person who ends or takes back their own statement retires it. A
+probable new value is only linked: both stay searchable, and the newer one ranks above the older. A list isn't an
+update, and people can't retire what others said of themselves.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from memory.text.utterances import Statement
 
 Key = TypeVar("Key", bound=Hashable)
 
-# The confidence of an explicit ending, and of a denial.
+# Confidence of an explicit ending, and of a denial.
 OUTRIGHT, DENIED = 0.9, 0.6
 # An ending that fits more memories names a topic; a request to forget may mean more of them.
 MAX_ENDED, MAX_FORGOTTEN = 3, 10
-# The share of the thing's terms that an earlier statement must hold; of FEW_TERMS or fewer it must hold all.
+# Share of the thing's terms that an earlier statement must contain; of FEW_TERMS or fewer it must contain all.
 COVERED, FEW_TERMS = 0.75, 2
-# The share of a denial's terms that the earlier statement must hold.
+# Share of a denial's terms that the earlier statement must contain.
 DENIED_SHARE = 0.5
 
 ENDED = _("The newer statement says that it is over.")
@@ -49,11 +49,11 @@ CORRECTED = _("The newer statement was said to correct it.")
 NEW_VALUE = _("The newer statement probably gives the new value.")
 DENIES = _("One statement denies what the other says, and neither says that it changed.")
 
-# A sentence that joins two things can't leave search for one of them.
+# A sentence that joins two things can't leave search because of one of them.
 _JOINT = re.compile(r"[,;:] |\b(?:and|but|while|whereas|plus)\b|[，；：、]|和|以及")
-# The places at which a sentence that joins statements may be cut.
+# Places where a sentence that joins statements may be cut.
 _PART = re.compile(r"[,;] (?:and |but |while |plus )?|[，；](?:而且|但是|不过|另外)?")
-# Cancelling something for one day does not end it.
+# Places where clauses are cut to find the one that a new value replaces.
 _ANY_PART = re.compile(r"[,;] (?:and |but )?| (?:and|but) |[，；]")
 _ONCE = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|time))\b"
@@ -61,7 +61,7 @@ _ONCE = re.compile(
     re.IGNORECASE,
 )
 _WAS = re.compile(r"\b(?:was|were|had|did|used to)\b", re.IGNORECASE)
-# Matches a word that makes the thing a part of another one: "coffee machine", 咖啡机.
+# Matches a word that makes the thing part of another: "coffee machine", 咖啡机.
 _AFTER_THING = re.compile(
     r"(?!(?:and|or|on|in|at|for|with|to|of|from|by|about|as|is|are|am|every|each|all|a|an|the|my|our|once|twice|since|until"
     r"|which|who|that|where|when|because|but|so|than|this|these|those|any|anymore|too|also|again|now|here|there|together"
@@ -79,8 +79,7 @@ _INTENDS = re.compile(r"\b(?:hoping|hope|aiming|aim|about|plan(?:ning)?|want) to
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Gives the reason why an earlier statement gives way, in one sentence that quotes neither, and its confidence
-    (0..1)."""
+    """The reason why an earlier statement gives way, in one sentence that quotes neither, and the confidence (0..1)."""
 
     reason: str
     confidence: float
@@ -88,9 +87,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Retired(Generic[Key]):
-    """Marks the text at [start, end) of the memory `key` as no longer true since `by`, a statement of the newer memory.
+    """The text at [start, end) of the memory `key`, which a statement `by` of the newer memory makes untrue.
 
-    `names`: index terms by which the memory stays findable.
+    `names` holds index terms by which the memory can still be found.
     """
 
     key: Key
@@ -103,7 +102,7 @@ class Retired(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class Linked(Generic[Key]):
-    """Links a new value: `by` replaces the statement at [start, end) of the memory `key`, which stays searchable."""
+    """A new value: `by` replaces the statement at [start, end) of the memory `key`, which stays searchable."""
 
     key: Key
     start: int
@@ -114,7 +113,7 @@ class Linked(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class Disputed(Generic[Key]):
-    """Records a dispute: `by` denies the statement `old` of the memory `key`. A person decides."""
+    """A dispute for a person to decide: `by` denies the statement `old` of the memory `key`."""
 
     key: Key
     old: Statement
@@ -124,22 +123,23 @@ class Disputed(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class Settled(Generic[Key]):
-    """Holds the decisions: `retired` leaves search, `linked` is ranked below the newer memory, `review` is for
-    people."""
+    """The decisions: `retired` leaves search, `linked` ranks below the newer memory, and `review` is for people."""
 
     retired: list[Retired[Key]] = field(default_factory=list)
     linked: list[Linked[Key]] = field(default_factory=list)
     review: list[Disputed[Key]] = field(default_factory=list)
 
 
-# Computes the cosines of a newer statement with earlier ones, in order; None if the model's cosines are not known.
+# Computes the cosines of a newer statement with earlier ones, in order; None if the model's cosines aren't known.
 Cosines = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier(Generic[Key]):
-    """Holds statements of earlier memories, oldest first, and the links between memories, as `successions` (newer,
-    older). `conversation`: those of the session of the newer memory."""
+    """Statements of earlier memories, oldest first, and links between memories as `successions` (newer, older).
+
+    `conversation` has the memories of the newer one's session.
+    """
 
     statements: Mapping[Key, Sequence[Statement]]
     near: Collection[Key] = ()
@@ -156,10 +156,10 @@ def settle(
     measure_cosines: Cosines,
     until: float = float("inf"),
 ) -> Settled[Key]:
-    """Decides what the statements `new` of the memory `key` do to earlier memories.
+    """Decide what the statements `new` of the memory `key` do to earlier memories.
 
-    Only what people say counts. `until`: CPU seconds of this thread (`time.thread_time`) after which nothing more is
-    decided.
+    Only statements by people count. Nothing more is decided once this thread has used CPU time (`time.thread_time`) up
+    to `until`, in seconds.
     """
     settled: Settled[Key] = Settled()
     disowning = _list_disowning(new)
@@ -181,7 +181,7 @@ def settle(
 
 
 def list_search_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
-    """Lists the terms that find what the statements end or deny: one set for each ending and denial."""
+    """Return the terms that find what the statements end or deny, one set for each ending and denial."""
     told = [said.text for said in statements if not said.by_agent]
     found = [ending.terms for text in told for ending in find_endings(text)]
     disowning = _list_disowning(statements)
@@ -191,12 +191,12 @@ def list_search_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
 
 
 def is_update(statement: Statement) -> bool:
-    """Tells whether a statement may give the new value of something."""
+    """Tell whether a statement may give the new value of something."""
     return not statement.by_agent and may_update(statement.text)
 
 
 def _correct_named(settled: Settled[Key], said: Statement, earlier: Earlier[Key]) -> bool:
-    """Retires what `said` corrects in the memories that the newer one names; returns whether it corrects anything."""
+    """Retire what `said` corrects in the memories that the newer one names; tell whether it corrects anything."""
     decision, done = Decision(CORRECTED, OUTRIGHT), False
     for key in earlier.named:
         for old in earlier.statements.get(key, ()):
@@ -208,14 +208,13 @@ def _correct_named(settled: Settled[Key], said: Statement, earlier: Earlier[Key]
 
 
 def _list_disowning(statements: Sequence[Statement]) -> frozenset[int]:
-    """Lists the turns in which a person disowns what was said."""
+    """Return the turns in which a person disowns what was said."""
     own = [said for said in statements if not said.by_agent]
     return frozenset(said.turn for said in own if disowns([said.text]))
 
 
 def _take_back_claims(settled: Settled[Key], said: Statement, earlier: Earlier[Key]) -> bool:
-    """Retires the claims of the conversation that `said` denies, in a turn that disowns them; returns whether there
-    were any."""
+    """Retire claims of the conversation that `said` denies in a turn that disowns them; tell whether there were any."""
     claim = find_denied_claim(said.text)
     ending = Ending(claim, request=True) if claim else None
     if ending is None or not ending.terms:
@@ -238,7 +237,7 @@ def _take_back_claims(settled: Settled[Key], said: Statement, earlier: Earlier[K
 
 
 def _end_things(settled: Settled[Key], key: Key, said: Statement, earlier: Earlier[Key]) -> bool:
-    """Retires everything that `said` explicitly ends; returns whether there was anything."""
+    """Retire everything that `said` explicitly ends; tell whether there was anything."""
     done = False
     for ending in find_endings(said.text):
         found = [
@@ -264,8 +263,10 @@ def _end_things(settled: Settled[Key], key: Key, said: Statement, earlier: Earli
 
 
 def _find_span(ending: Ending, old: Statement) -> tuple[int, int] | None:
-    """Finds the text [first, last) of `old` that the ending retires: all of it, or one part of a sentence that joins
-    several, when the others read well without it. None when that is unclear."""
+    """Return the text [first, last) of `old` that the ending retires, or None if that is unclear.
+
+    It is the whole text, or one part of a sentence that joins several if the others read well without it.
+    """
     text = old.text.rstrip(".。!！ ")
     joints = list(_PART.finditer(text))
     if not joints:
@@ -281,26 +282,26 @@ def _find_span(ending: Ending, old: Statement) -> tuple[int, int] | None:
 
 
 def _stands_alone(part: str) -> bool:
-    """Tells whether a part of a sentence has a subject, and not just a pronoun."""
+    """Tell whether a part of a sentence has a subject other than a pronoun."""
     subject = find_subject(part)
     return bool(content_terms(subject)) and not is_third_person(part)
 
 
 def _hold(ending: Ending, text: str) -> frozenset[str]:
-    """Finds the terms of the ended thing that `text` holds; empty when it holds too few of them."""
+    """Return the terms of the ended thing that `text` contains, or an empty set if they are too few."""
     wanted = ending.terms
-    # A Chinese word of one character is not indexed next to longer words.
+    # Single-character Chinese words aren't indexed next to longer words.
     held = wanted & telling_terms(text) | {term for term in wanted if len(term) == 1 and term in text}
     return held if len(held) >= (len(wanted) if len(wanted) <= FEW_TERMS else COVERED * len(wanted)) else frozenset()
 
 
 def can_leave(statement: str) -> bool:
-    """Tells whether a statement says one thing only, so that nothing else leaves search with it."""
+    """Tell whether a statement says one thing only, so that nothing else leaves search with it."""
     return _JOINT.search(statement.rstrip(".。!！ ")) is None
 
 
 def _means(ending: Ending, said: Statement, old: Statement) -> bool:
-    """Tells whether `old` is its speaker's own present statement of what the `ending` in `said` ends."""
+    """Tell whether `old` is its speaker's own present statement of what the `ending` in `said` ends."""
     held = _hold(ending, old.text)
     if not held:
         return False
@@ -321,7 +322,7 @@ def _is_about_others(said: Statement, old: Statement) -> bool:
 
 
 def _is_part(held: frozenset[str], text: str) -> bool:
-    """Tells whether the words of the thing only belong to another name: "coffee" in "the coffee machine"."""
+    """Tell whether the words of the thing only belong to another name, as "coffee" in "the coffee machine"."""
     last = 0
     for match in re.finditer(r"[^\W_]+", text):
         word = match.group()
@@ -336,8 +337,10 @@ def _is_part(held: frozenset[str], text: str) -> bool:
 
 
 def _find_former(said: Statement, earlier: Earlier[Key], measure_cosines: Cosines) -> Linked[Key] | None:
-    """Finds the earlier statement of which `said` probably gives the new value; None without one, or for a list of
-    them."""
+    """Return a link to the earlier statement that `said` probably gives a new value of.
+
+    Return None if there is none, or if there are several that form a list.
+    """
     if not may_update(said.text):
         return None
     candidates = [
@@ -364,7 +367,7 @@ def _find_former(said: Statement, earlier: Earlier[Key], measure_cosines: Cosine
 
 
 def _find_part(text: str, newer: str) -> tuple[int, int]:
-    """Finds [first, last) of the part of a sentence that shares most terms with `newer`."""
+    """Return [first, last) of the part of a sentence that shares most terms with `newer`."""
     joints = list(_ANY_PART.finditer(text))
     starts, ends = [0, *(joint.end() for joint in joints)], [*(joint.start() for joint in joints), len(text)]
     shared = frozenset(terms(newer))
@@ -373,7 +376,7 @@ def _find_part(text: str, newer: str) -> tuple[int, int]:
 
 
 def _find_newest(key: Key, earlier: Earlier[Key]) -> Key:
-    """Finds the newest of the memories that succeeded the memory `key`, each the one before it."""
+    """Return the newest memory in the chain of successors of the memory `key`."""
     later = {older: newer for newer, older in earlier.successions if newer in earlier.statements}
     seen = {key}
     while key in later and later[key] not in seen and earlier.statements[later[key]]:
@@ -383,22 +386,20 @@ def _find_newest(key: Key, earlier: Earlier[Key]) -> Key:
 
 
 def _is_one_value(keys: Sequence[Key], successions: Collection[tuple[Key, Key]]) -> bool:
-    """Tells whether the memories are values of one thing, each linked to another of them; otherwise they are a list."""
+    """Tell whether the memories are values of one thing, each linked to another of them; otherwise they are a list."""
     linked = {key for pair in successions if set(pair) <= set(keys) for key in pair}
     return len(keys) < 2 or linked == set(keys)
 
 
 def _may_speak_for(said: Statement, old: Statement) -> bool:
-    """Tells whether the speaker of `said` may give a new value: of their own statement, or of a thing that belongs
-    to neither speaker."""
+    """Tell whether the speaker of `said` may update `old`: their own statement, or a thing of neither speaker."""
     if old.by_agent:
         return False
     return said.speaker == old.speaker or not (is_of_speaker(said.text) or is_of_speaker(old.text))
 
 
 def _find_denied(said: Statement, earlier: Earlier[Key]) -> Disputed[Key] | None:
-    """Finds the newest of the earlier statements that match best what `said` denies for all time, by the same
-    speaker."""
+    """Return the newest of the same speaker's statements that best match what `said` denies for all time, or None."""
     never = find_denied_terms(said.text)
     best: tuple[int, Disputed[Key]] | None = None
     for key, old in _list_statements(earlier) if never else ():
@@ -413,7 +414,7 @@ def _find_denied(said: Statement, earlier: Earlier[Key]) -> Disputed[Key] | None
 
 
 def find_denied_terms(sentence: str) -> frozenset[str]:
-    """Finds the terms that `sentence` denies for all time ("I have never …"); empty if it has no such denial."""
+    """Return the terms that `sentence` denies for all time ("I have never …"); empty without such a denial."""
     never = _NEVER.search(sentence)
     return telling_terms(never["what"]) if never else frozenset()
 

@@ -1,11 +1,12 @@
-"""How strong a memory is now: importance × half-life decay × use. Defined once, in Python and as one SQL expression.
+"""Defines the current strength of a memory, in Python and as one SQL expression: importance × half-life decay × use.
 
     strength = min(1, importance × 2^(−age / half-life) × use)
     use      = 1 + log2(1 + uses) / 5, at most 2
 
-Age is counted in days from the latest of: written, last used, restored. So each use starts the forgetting anew, as in
-MemoryBank (Zhong et al. 2023, after Ebbinghaus 1885), and often used memories start from higher up. When a memory
-happened (`occurred_at`) plays no part: what is told today of long ago is new. A clock that is behind gives age 0.
+Age is counted in days from the latest of: written, last used, restored. Each use thus restarts the decay, as in
+MemoryBank (Zhong et al. 2023, after Ebbinghaus 1885), and frequently used memories start higher. The time that a memory
+is about (`occurred_at`) doesn't matter: a story of long ago is new if it was written today. A clock that is behind
+gives age 0.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """`value` and what it is the product of. `half_life_days` 0: it does not decay."""
+    """The strength `value` and its factors; `half_life_days` 0 means that it doesn't decay."""
 
     value: float
     importance: float
@@ -40,14 +41,14 @@ class Strength:
 
 
 def strength(*, importance: float, half_life_days: float, uses: int, since: datetime, now: datetime) -> Strength:
-    """The strength at `now` of a memory that was written, last used or restored at `since`."""
+    """Return the strength at `now` of a memory that was written, last used or restored at `since`."""
     age = max((now - since) / _DAY, 0.0)
     decay = 2.0 ** -min(age / _divisor(half_life_days), MOST_HALVINGS)
     use = min(1.0 + log2(1 + uses) / USE_GROWTH, MOST_USE)
     return Strength(min(1.0, importance * decay * use), importance, decay, use, age, half_life_days)
 
 
-# Of a memory `m` with its upkeep `u` (which may be missing), at %(now)s.
+# Expressions for a memory `m` with its upkeep `u`, which may be missing, at %(now)s.
 HALF_LIFE_SQL = (
     f"(CASE {KIND_SQL} "
     + " ".join(f"WHEN '{kind.value}' THEN %(half_life_{kind.value})s::float8" for kind in MemoryKind)
@@ -61,7 +62,7 @@ STRENGTH_SQL = f"""least(1.0::float8, m.importance
 
 
 def parameters(half_life_days: Mapping[MemoryKind, float], *, now: datetime) -> dict[str, object]:
-    """What STRENGTH_SQL is given."""
+    """Return the parameters of `STRENGTH_SQL`."""
     return {"now": now, **{f"half_life_{kind.value}": _divisor(days) for kind, days in half_life_days.items()}}
 
 

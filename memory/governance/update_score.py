@@ -1,8 +1,8 @@
-"""Estimates how likely a newer statement gives the new value of an earlier one: rules that forbid it, then a score.
+"""Estimates the probability that a newer statement gives the new value of an earlier one, after rules that forbid it.
 
 The score is a logistic regression over the words that both statements share, the words that mark a change, and their
-cosine. `bench/settling/learn.py` fits its weights and writes `update_weights.json`: for each feature one number, and
-one that is added for Chinese. They hold for cosines of the bundled model. docs/settling.md lists its errors.
+cosine. `bench/settling/learn.py` fits its weights and writes `update_weights.json`: one number for each feature, and
+one that is added for Chinese. They apply to cosines of the bundled model. docs/settling.md lists its errors.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from memory.text.subjects import (
 from memory.text.update_cues import CUES, TELLING, cues
 
 WEIGHTS_FILE = Path(__file__).with_name("update_weights.json")
-# The least probability that links two statements.
+# Minimum probability that links two statements.
 LINKED_FROM = 0.7
-# The highest cosine of two different statements. A pair that cannot be linked even with it is not embedded.
+# Maximum cosine of two different statements. A pair that can't be linked even with it isn't embedded.
 HIGHEST_COSINE = 0.95
-# The share of equal words from which two statements have one form, so that their subjects must not differ.
+# Minimum share of equal words of two statements with the same form, whose subjects must not differ.
 _SAME_FORM = 0.5
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*|[一二三四五六七八九十百千两]+")
 _VALUE_KINDS = tuple(
@@ -59,16 +59,16 @@ _VALUE_KINDS = tuple(
 )
 
 
-# A correction may open with a denial: "No: it leaves at eleven".
+# Matches a denial at the start of a correction: "No: it leaves at eleven".
 _DENIAL = re.compile(r"^\W*(?:no|wrong|不对|不是|错了)[,:，：]\s*", re.IGNORECASE)
-# Words that are values, as numbers are.
+# Words that are values like numbers.
 _VALUE_WORDS = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays"
     " saturdays sundays january february march april may june july august september october november december am"
     " pm noon midnight morning afternoon evening one two three four five six seven eight nine ten eleven twelve"
     " once twice half".split()
 )
-# Openings of a statement before its subject: "Since Monday the office …".
+# Matches words before the subject of a statement: "Since Monday the office …".
 _OPENS = re.compile(
     r"(?:after|before|since|from|as of|starting|on|in|at|by|this|next|last|today|yesterday|now|correction|update|sorry"
     r"|btw|fyi)\b"
@@ -79,7 +79,7 @@ _OPENS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """Holds a statement as the score reads it. `subject` is the text before its predicate."""
+    """A statement as the score reads it; `subject` is the text before its predicate."""
 
     text: str
     chinese: bool
@@ -99,7 +99,7 @@ class ParsedStatement:
 
 @lru_cache(maxsize=512)
 def read(text: str) -> ParsedStatement:
-    """Reads the statement `text`."""
+    """Parse the statement `text`."""
     subject = find_subject(text)
     return ParsedStatement(
         text=text,
@@ -120,14 +120,14 @@ def read(text: str) -> ParsedStatement:
 
 
 def may_update(statement: str) -> bool:
-    """Tells whether `statement` asserts something from now on, so that it can give a new value."""
+    """Tell whether `statement` asserts something from now on, so that it can give a new value."""
     return not find_moods(statement)
 
 
 def find_obstacle(newer: str, older: str) -> str:
-    """Returns why `newer` cannot be about the subject of `older`, in a few words; empty when nothing forbids it.
+    """Return in a few words why `newer` can't be about the subject of `older`; "" if nothing forbids it.
 
-    Both are statements of one speaker, or of a thing that belongs to neither.
+    Both are statements of one speaker, or about a thing that is neither speaker's.
     """
     new, old = read(newer), read(older)
     if new.moods:
@@ -152,7 +152,7 @@ def find_obstacle(newer: str, older: str) -> str:
 
 
 def _has_other_holder(new: ParsedStatement, old: ParsedStatement) -> bool:
-    """Tells whether one statement is about its speaker and the other about another person's matter."""
+    """Tell whether one statement is about its speaker and the other about another person's matter."""
     if new.of_speaker:
         holder = content_terms(old.subject)
         return bool(holder) and not holder & new.terms
@@ -160,7 +160,7 @@ def _has_other_holder(new: ParsedStatement, old: ParsedStatement) -> bool:
 
 
 def _has_other_possession(newer: str, older: str) -> bool:
-    """Tells whether both give an attribute, and not the same one of one holder: "Ada's birthday", "Ben's birthday"."""
+    """Tell whether both are about different attributes or holders: "Ada's birthday", "Ben's birthday"."""
     mine, theirs = find_possession(newer), find_possession(older)
     if mine is None or theirs is None:
         return False
@@ -174,8 +174,7 @@ def _find_subject_labels(statement: str) -> frozenset[str]:
 
 
 def _has_other_subject(new: ParsedStatement, old: ParsedStatement) -> bool:
-    """Tells whether two statements of one form differ in their subjects ("Row A is …", "Row C is …") or in their
-    verbs."""
+    """Tell whether two statements of the same form have different subjects ("Row A is …", "Row C is …") or verbs."""
     mine, theirs = tokens(new.text), tokens(old.text)
     matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
     if matcher.ratio() < _SAME_FORM:
@@ -199,7 +198,7 @@ def _has_other_subject(new: ParsedStatement, old: ParsedStatement) -> bool:
 
 
 def _differ_in_several_words(matcher: SequenceMatcher[str], theirs: tuple[str, ...], mine: tuple[str, ...]) -> bool:
-    """Tells whether statements of one form differ in several places, one a word: "20 for a gym", "30 for a pool"."""
+    """Tell whether statements of the same form differ in several places: "20 for a gym", "30 for a pool"."""
     slots = [
         [*telling(theirs[start:end]), *telling(mine[at:last])]
         for tag, start, end, at, last in matcher.get_opcodes()
@@ -209,12 +208,12 @@ def _differ_in_several_words(matcher: SequenceMatcher[str], theirs: tuple[str, .
 
 
 def _is_noun(word: str) -> bool:
-    """Tells whether an English word is neither a value nor a verb."""
+    """Tell whether an English word is neither a value nor a verb."""
     return word.isascii() and word.isalpha() and word not in _VALUE_WORDS and word not in FINITE
 
 
 def is_correction(newer: str, older: str) -> bool:
-    """Tells whether `newer` says what `older` says, of the same thing and in the same form, but for one value."""
+    """Tell whether `newer` repeats `older`, of the same thing and in the same form, except for one value."""
     newer = _DENIAL.sub("", newer)
     mine, theirs = tokens(newer), tokens(older)
     matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
@@ -223,7 +222,7 @@ def is_correction(newer: str, older: str) -> bool:
 
 
 def score_update(newer: str, older: str, cosine: float) -> float:
-    """Returns the probability (0..1) that `newer` gives a new value of `older`, if no obstacle forbids it.
+    """Return the probability (0..1) that `newer` gives a new value of `older`, if no obstacle forbids it.
 
     `cosine` (−1..1) is the cosine of both statements under the bundled embedding model.
     """
@@ -237,7 +236,7 @@ def score_update(newer: str, older: str, cosine: float) -> float:
 
 
 def can_reach(newer: str, older: str) -> bool:
-    """Tells whether the two could be linked if their cosine were the highest possible."""
+    """Tell whether the statements could be linked with the highest possible cosine."""
     return score_update(newer, older, HIGHEST_COSINE) >= LINKED_FROM
 
 
@@ -247,7 +246,7 @@ def _load_weights() -> Mapping[str, tuple[float, float]]:
 
 
 def compute_features(newer: str, older: str, cosine: float) -> dict[str, float]:
-    """Computes the features of a pair by name, each about −1..1."""
+    """Compute the features of a pair by name, each within about −1..1."""
     new, old = read(newer), read(older)
     matcher = SequenceMatcher(None, tokens(older), tokens(newer), autojunk=False)
     ratio, slots = matcher.ratio(), _count_slots(matcher, tokens(older), tokens(newer))
@@ -299,7 +298,7 @@ def compute_features(newer: str, older: str, cosine: float) -> dict[str, float]:
 
 
 def _count_slots(matcher: SequenceMatcher[str], theirs: tuple[str, ...], mine: tuple[str, ...]) -> int:
-    """Counts the places in which the newer statement has other content words than the older one."""
+    """Count the places where the newer statement has other content words than the older one."""
     return sum(
         tag == "replace" and bool(telling(theirs[start:end])) and bool(telling(mine[at:last]))
         for tag, start, end, at, last in matcher.get_opcodes()
@@ -307,13 +306,13 @@ def _count_slots(matcher: SequenceMatcher[str], theirs: tuple[str, ...], mine: t
 
 
 def list_features() -> list[str]:
-    """Lists the names of all features."""
+    """Return the names of all features."""
     sample = compute_features("a", "b", 0.0)
     return [*sample, *(f"{side} {cue}" for side in ("newer", "older") for cue in CUES)]
 
 
 def _clash(kind: re.Pattern[str], newer: str, older: str) -> tuple[bool, bool]:
-    """Tells whether both give values of a kind that all differ, and whether they share one."""
+    """Tell whether both have values of this kind that all differ, and whether they share one."""
     mine = {value.lower() for value in kind.findall(newer)}
     theirs = {value.lower() for value in kind.findall(older)}
     return bool(mine and theirs and not mine & theirs), bool(mine & theirs)
@@ -322,7 +321,7 @@ def _clash(kind: re.Pattern[str], newer: str, older: str) -> tuple[bool, bool]:
 def _compare_words(
     new: ParsedStatement, old: ParsedStatement, cosine: float, told: float, clash: float
 ) -> dict[str, float]:
-    """Computes the features of the shared index terms, for the whole and for subject and predicate apart."""
+    """Compute the features of shared index terms, of the whole statements and of their subjects and predicates."""
     common = new.terms & old.terms
     of_older, of_newer = _share(common, old.terms), _share(common, new.terms)
     subject, predicate = _share(old.subject_terms, new.terms, of=True), _share(old.predicate_terms, new.terms, of=True)
@@ -356,12 +355,12 @@ def _compare_words(
 
 
 def _share(some: frozenset[str], all_terms: frozenset[str], *, of: bool = False) -> float:
-    """Returns the share of `all_terms` that `some` are; with `of`, the share of `some` that is among `all_terms`."""
+    """Return the share of `all_terms` that is in `some`; with `of`, the share of `some` that is in `all_terms`."""
     return len(some & all_terms) / max(1, len(some if of else all_terms))
 
 
 def _compare_holders(new: ParsedStatement, old: ParsedStatement) -> dict[str, float]:
-    """Computes the features of the people that both statements are about."""
+    """Compute the features of the people that the statements are about."""
     named_anew = bool(new.subject_names) and not new.subject_names & old.names
     return {
         "new people": float(bool(new.people - old.people)),

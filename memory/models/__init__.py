@@ -1,4 +1,4 @@
-"""The rows of MemOS. Every row of a tenant carries `namespace_id`, and it leads the keys that tenant queries use."""
+"""The models of MemOS. Each row of a tenant has a `namespace_id`, which leads the keys that queries of tenants use."""
 
 from memory.models.access import ApiKey
 from memory.models.activation import ActivationCache
@@ -34,7 +34,6 @@ from memory.models.quarantine import QuarantinedItem, WritesOfDay
 from memory.models.request import RequestMinute
 from memory.models.search import EmbeddingModel, IndexChange, MemoryVector, Posting
 from memory.models.session import Session
-from memory.models.topic import TopicMember, TopicNode, TopicTree
 from memory.models.training import Adapter, TrainingDataset, TrainingPart, TrainingSource
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 from memory.models.upload import Upload, UploadPart
@@ -102,9 +101,6 @@ __all__ = [
     "RetiredStatement",
     "Session",
     "StaleSource",
-    "TopicMember",
-    "TopicNode",
-    "TopicTree",
     "TrainingDataset",
     "TrainingPart",
     "TrainingSource",

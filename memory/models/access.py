@@ -1,4 +1,4 @@
-"""API keys: shown once, stored as an HMAC, found by their prefix."""
+"""API keys, which are shown once, stored as an HMAC, and found by their prefix."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TOKEN_MARK = "mos"  # noqa: S105 - the visible mark in front of every key, not a
 
 
 def token_digest(secret: str) -> str:
-    """HMAC-SHA256 (hex) of a key's secret part under the server's own key."""
+    """Returns the HMAC-SHA256 (hex) of a key's secret part, under the server's own key (MEMOS_KEY_PEPPER)."""
     return hmac.new(settings.MEMOS_KEY_PEPPER.encode(), secret.encode(), hashlib.sha256).hexdigest()
 
 
 class ApiKey(models.Model):
-    """One client's key: `mos_<prefix>_<secret>`. Only the prefix and a digest of the secret are stored."""
+    """Represents a client's key, `mos_<prefix>_<secret>`. Only the prefix and a digest of the secret are stored."""
 
     id = models.BigAutoField(primary_key=True)
     name = models.CharField(max_length=100)
@@ -76,7 +76,7 @@ class ApiKey(models.Model):
         return f"{self.name} ({TOKEN_MARK}_{self.prefix}_…)"
 
     def set_new_secret(self) -> str:
-        """Gives the key a fresh prefix and secret and returns the full key: it cannot be shown again."""
+        """Gives the key a new prefix and secret, and returns the full key, which cannot be shown again."""
         self.prefix = secrets.token_hex(4)
         secret = secrets.token_urlsafe(32)
         self.digest = token_digest(secret)
@@ -84,12 +84,12 @@ class ApiKey(models.Model):
 
     @property
     def budget(self) -> dict[str, Any]:
-        """The fields of its budget, by their names without `budget_`."""
+        """Returns the fields of the key's budget, by their names without `budget_`."""
         limits = ("soft_usd", "hard_usd", "soft_tokens", "hard_tokens")
         amounts = {name: getattr(self, f"budget_{name}") for name in limits}
         return {"period": BudgetPeriod(self.budget_period), **amounts}
 
     @property
     def is_usable(self) -> bool:
-        """Neither revoked nor expired."""
+        """Tells whether the key is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())

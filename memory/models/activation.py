@@ -1,4 +1,4 @@
-"""Activation memory: keys and values that a model computed for a prefix, each in a file of a folder."""
+"""Activation caches: the keys and values that a model computed for a prefix, each in a file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 class ActivationCacheQuerySet(ScopedQuerySet["ActivationCache"]):
     def ready(self) -> Self:
-        """Those that may be used."""
+        """Selects the caches that may be used."""
         return self.filter(state=ActivationState.READY)
 
 
 class ActivationCache(ScopedRow):
-    """The keys and values of one prefix for one model, in `file` of the folder `folder_id`.
+    """Represents the keys and values of one prefix for one model, in `file` of the folder `folder_id`.
 
-    The row is there before the file, and goes after it: no file is without a row that knows its memories. A change of
-    one of `memory_ids` makes the cache stale in the same transaction (a trigger). `model_sha256` stands for all that a
-    model's keys and values depend on, as far as its server tells it. `prefix_sha256` is that of the packs.
+    The row is stored before the file and deleted after it, so that each file has a row that names its memories. A
+    change of one of `memory_ids` makes the cache stale in the same transaction (a trigger). `model_sha256` identifies
+    everything that the keys and values depend on, as far as the model's server reports it. `prefix_sha256` is the one
+    of the packs.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

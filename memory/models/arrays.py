@@ -1,4 +1,4 @@
-"""Arrays as parameters of statements, written here where psycopg would take longer."""
+"""Writes arrays as parameters of statements, because psycopg takes longer for large ones."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from psycopg.types import TypeInfo
 from memory.postgresql.base import open_connection
 from memory.text.vectors import halfvec_literal
 
-# Connections that know the number which their database has given to the type.
+# The connections on which pgvector's dumper is registered with the database's OID of `halfvec`.
 _adapted: WeakSet[psycopg.Connection] = WeakSet()
 
 
 def uuid_array(ids: Iterable[str]) -> str:
-    """Writes a parameter for `%(…)s::uuid[]` as PostgreSQL reads it: psycopg writes hundreds of ids one by one."""
+    """Returns a parameter for `%(…)s::uuid[]` in PostgreSQL's text form; psycopg would write each id by itself."""
     return "{" + ",".join(ids) + "}"
 
 
 def number_array(values: Iterable[int | float]) -> str:
-    """Writes a parameter for `%(…)s::int[]` and the like, as `uuid_array` does."""
+    """Returns a parameter for `%(…)s::int[]` and other arrays of numbers, as `uuid_array` does."""
     return "{" + ",".join(map(str, values)) + "}"
 
 
 def text_array(values: Iterable[str]) -> str:
-    """Writes a parameter for `%(…)s::text[]`, as `uuid_array` does."""
+    """Returns a parameter for `%(…)s::text[]`, as `uuid_array` does."""
     escaped = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
     return "{" + ",".join([f'"{value}"' for value in escaped]) + "}"
 
 
 def vector_array(vectors: Iterable[np.ndarray]) -> str:
-    """Writes a parameter for `%(…)s::text[]` whose elements cast to `halfvec`, of vectors float32 [dimensions]."""
+    """Returns a parameter for `%(…)s::text[]` whose elements cast to `halfvec`, of vectors float32 [dimensions]."""
     return "{" + ",".join(f'"{halfvec_literal(vector)}"' for vector in vectors) + "}"
 
 
 def halfvecs(vectors: np.ndarray) -> list[HalfVector]:
     """Returns a parameter of `fetch` for `%(…)b::halfvec[]`, of vectors float32 [vectors, dimensions].
 
-    Only pgvector's dumper is registered, on the connection of this thread: rows come as they did.
+    It registers pgvector's dumper on this thread's connection, but no loader, so that rows are read as before.
     """
     raw = open_connection().connection
     if raw not in _adapted:

@@ -1,4 +1,4 @@
-"""The audit log: append-only, and independent of the rows it speaks of."""
+"""The audit log, which is append-only and independent of the rows that its events are about."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from memory.enums import AuditEvent
 from memory.models.keys import new_id
 from memory.models.scoped import ScopedQuerySet, ScopedRow
 
-# What people type into events: kept beside the event, which cannot be changed, so that an erasure can take it away.
+# People type these details of events. They are stored apart from the event, which cannot be changed, so that an erasure
+# can delete them.
 TYPED = ("reason", "note")
-# What an event itself has in its place, and what is shown when it was erased.
+# The event itself has a keyed hash with the prefix MARK instead. REDACTED is shown for words that were erased.
 MARK = "hmac:"
 REDACTED = "redacted"
 FREQUENT = (AuditEvent.INGEST.value, AuditEvent.QUERY.value, AuditEvent.CONTEXT_PACK.value)
 
 
 class AuditQuerySet(ScopedQuerySet["AuditLog"]):
-    """Events come with what people typed, as long as that is kept; `values` shows the rows as they are stored."""
+    """Fills in what people typed into events, as long as it is stored; `values` returns the rows as they are stored."""
 
     def _fetch_all(self) -> None:
         fresh = self._result_cache is None
@@ -32,12 +33,11 @@ class AuditQuerySet(ScopedQuerySet["AuditLog"]):
 
 
 class AuditLog(ScopedRow):
-    """One thing that happened. Names are kept as text, so that the event outlives what it describes.
+    """Represents an audit event. Names are stored as text, so that the event outlives the rows that it is about.
 
-    The database refuses UPDATE, DELETE and TRUNCATE on this table. `details` never holds memory text; in place of TYPED
-    it holds a keyed hash, and `AuditWords` the words. The table has
-    one column more, `xact`, which only the database sets: the transaction that wrote the row, as a number that never
-    goes back (see `memory.services.audit.chain`).
+    The database refuses UPDATE, DELETE and TRUNCATE on this table. `details` never holds memory text; for each of TYPED
+    it holds a keyed hash, and `AuditWords` has the words. The table has another column, `xact`, which only the database
+    sets: the number of the transaction that wrote the row, which never decreases (see `memory.services.audit.chain`).
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -57,7 +57,7 @@ class AuditLog(ScopedRow):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["namespace_id", "session", "-id"], name="audit_of_session"),
-            # Decisions about one thing; the events that every turn and question makes are not in it.
+            # Decisions about one subject, without the frequent events of turns and questions.
             models.Index(
                 fields=["namespace_id", "subject", "-id"],
                 name="audit_of_subject",
@@ -70,7 +70,7 @@ class AuditLog(ScopedRow):
 
 
 class AuditWords(models.Model):
-    """What a person typed into an audit event. It goes with an erasure; the event and its place in the chain stay.
+    """Holds what a person typed into an audit event. An erasure deletes it; the event stays in the chain.
 
     `memory_ids` are the memories (or the erasure) that the event is about: its subject and the ids in its details.
     """
@@ -89,7 +89,7 @@ class AuditWords(models.Model):
 
 
 def _tell(rows: Sequence[AuditLog]) -> None:
-    """Puts what people typed in the place of its hashes."""
+    """Replaces the hashes in `details` by what people typed, or by REDACTED."""
     marked = {row.pk: row for row in rows if "details" in row.__dict__ and _marks(row.details)}
     if not marked:
         return
@@ -109,12 +109,13 @@ def _marks(details: Any) -> list[str]:
 
 
 class AuditSeal(models.Model):
-    """A link of the audit chain: it fixes the rows after the seal before it, up to (`last_xact`, `last_id`).
+    """Represents a link of the audit chain, which seals the events after the previous seal up to (`last_xact`,
+    `last_id`).
 
-    The database refuses UPDATE, DELETE and TRUNCATE. `members` holds, row by row, its id (16 bytes) and the first 8
-    bytes of its digest: they tell which row is missing or changed when `hash` does not hold. `era`, `xact_offset` and
-    `cluster` say how the numbers of the rows after it are made. A `late` seal holds rows that lie in the ranges of
-    earlier ones.
+    The database refuses UPDATE, DELETE and TRUNCATE. `members` has the id of each event (16 bytes) and the first 8
+    bytes of its digest, which show the missing or changed events if `hash` does not match. `era`, `xact_offset` and
+    `cluster` say how the events after it are numbered. A `late` seal has events that lie in the ranges of earlier
+    seals.
     """
 
     number = models.BigIntegerField(primary_key=True)

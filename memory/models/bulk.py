@@ -1,4 +1,4 @@
-"""Changes of many memories at once: what is wanted, of which memories, and how far it is."""
+"""Bulk changes: the requested change, the memories that it is about, and its progress."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class BulkChange(ScopedRow):
-    """One change that was asked for of many memories, and its result. Its id is the request id of its audit events.
+    """Represents a change of many memories, and its result. Its id is the request id of its audit events.
 
-    The filter that chose the memories is not kept: which they are was written down when the change was asked for.
-    `wanted` has the reason and the new values, as long as they are needed; it is empty when the change is over.
+    The filter that selected the memories is not stored; their ids were stored when the change was requested. `wanted`
+    has the reason and the new values as long as they are needed, and is empty after the change.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -41,18 +41,18 @@ class BulkChange(ScopedRow):
 
     @property
     def done(self) -> int:
-        """How many memories were dealt with."""
+        """Returns the number of memories that were processed."""
         return self.changed + self.unchanged + self.refused
 
 
 class BulkChangeMemoryQuerySet(ScopedQuerySet["BulkChangeMemory"]):
     def waiting(self) -> Self:
-        """What is still to be dealt with, in the order in which it is."""
+        """Selects the memories that are still to be processed, in the order of processing."""
         return self.filter(outcome=BulkOutcome.WAITING).order_by("memory_id")
 
 
 class BulkChangeMemory(models.Model):
-    """A memory that a bulk change is about, by its id, and what became of it."""
+    """Represents a memory of a bulk change, by its id, and the outcome."""
 
     pk = models.CompositePrimaryKey("namespace_id", "change_id", "memory_id")
     namespace_id = models.BigIntegerField()

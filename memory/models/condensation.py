@@ -1,4 +1,4 @@
-"""Session summaries, one row for every version."""
+"""Session summaries, one row for each version."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ SUMMARY_VERSION = "memos.session_summary.v1"
 
 
 class Condensation(ScopedRow):
-    """One version of a session's summary: a JSON card, what it was made from and what it saves.
+    """Represents one version of a session's summary: a JSON card, its sources, and its cost in tokens.
 
-    `token_original` counts the turns it stands for (all of them, since the first), `token_condensed` the card.
+    `token_original` counts the tokens of all turns that it covers, from the first on; `token_condensed` those of the
+    card.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -51,9 +52,10 @@ class Condensation(ScopedRow):
 
 
 class StaleSource(models.Model):
-    """A memory of which something left search, or came back, since the newest summary of its session was made.
+    """Represents a memory that has changed, in part or in whole, since the newest summary of its session was made.
 
-    Until the summary is made anew no line of it that was made from the memory is handed over.
+    A statement of it left search or came back. Lines of the summary that were made from it are not returned until the
+    summary is made again.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "session", "memory_id")

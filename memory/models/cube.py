@@ -1,4 +1,4 @@
-"""Cubes: a namespace's memories as a thing with a name and an owner, and with whom it is shared."""
+"""Cubes, which give a namespace's memories a name and an owner, and the users with whom they are shared."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 def default_kinds() -> list[str]:
-    """The kinds of memory that a new cube has."""
+    """Returns the kinds of memory that a new cube has."""
     return [CubeKind.TEXTUAL.value]
 
 
 class Cube(ScopedRow):
-    """The memories of one namespace as a thing that has a name and an owner, and can be shared.
+    """Represents the memories of one namespace, with a name and an owner, so that they can be shared.
 
-    `owner_id` is a user's, who need not belong to the namespace. What it holds, the models it uses and the policy that
-    governs it are the namespace's.
+    `owner_id` is the id of a user, who need not belong to the namespace. The contents, the models and the policy are
+    those of the namespace.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -44,7 +44,7 @@ class Cube(ScopedRow):
 
     class Meta:
         ordering = ["-id"]
-        # Of all namespaces together: those that a user owns.
+        # Finds the cubes of a user in all namespaces.
         indexes = [models.Index(fields=["owner_id"], name="cube_of_owner")]
 
     def __str__(self) -> str:
@@ -53,12 +53,12 @@ class Cube(ScopedRow):
 
 class CubeShareQuerySet(ScopedQuerySet["CubeShare"]):
     def in_force(self, now: datetime) -> Self:
-        """Those that have not expired."""
+        """Selects the shares that have not expired."""
         return self.filter(models.Q(expires_at=None) | models.Q(expires_at__gt=now))
 
 
 class CubeShare(models.Model):
-    """That a user's keys may read a cube, or write to it as well; it is deleted when it is revoked."""
+    """Lets a user's keys read a cube, or also write to it. The row is deleted when the share is revoked."""
 
     pk = models.CompositePrimaryKey("namespace_id", "user_id")
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_index=False)
@@ -71,7 +71,7 @@ class CubeShare(models.Model):
     objects = CubeShareQuerySet.as_manager()
 
     class Meta:
-        # Of all namespaces together: what is shared with the owner of the key that calls.
+        # Finds everything that is shared with the owner of a key, in all namespaces.
         indexes = [models.Index(fields=["user_id"], name="cubeshare_of_user")]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Cubes' files that are written or loaded: how far that is, what came of it, and the file while it is needed."""
+"""Dumps and loads of cubes: their progress and result, and the file as long as it is needed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class CubeFile(ScopedRow):
-    """A dump of a namespace's cube, or a file that is loaded into it. Its id is the request id of its audit events.
+    """Represents a dump of a namespace's cube, or a load into it. Its id is the request id of its audit events.
 
-    `manifest` is the file's own. `part` and `line` say how far a load is: all steps before `part`, and the first `line`
-    lines of that; a run that broke off goes on behind them. `counts` has, by part, how many lines had which outcome.
-    `listed` are the first things that a dry run would do; `faults` have places and reasons, never a text.
+    `manifest` is that of the file. A load has finished all parts before `part`, and the first `line` lines of it; a run
+    after an interruption continues there. `counts`: by part, the number of lines of each outcome. `listed`: the first
+    changes that a dry run would make. `faults`: places and reasons, never texts.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -50,7 +50,7 @@ class CubeFile(ScopedRow):
 
 
 class CubeFilePart(models.Model):
-    """A piece of the file: of a dump until it is forgotten, of a load until that is over."""
+    """Holds a piece of the file, of a dump until that is deleted, or of a load until that has ended."""
 
     pk = models.CompositePrimaryKey("namespace_id", "file_id", "number")
     namespace_id = models.BigIntegerField()

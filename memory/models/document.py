@@ -1,4 +1,4 @@
-"""Documents, and which memories are their chunks."""
+"""Documents, and the memories that are their chunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 class DocumentQuerySet(ScopedQuerySet["Document"]):
     def of_session(self, session: str) -> Self:
-        """The documents that were given with `session`, and the one whose chunks' own session it is."""
+        """Selects the documents that were sent with `session`, and the one whose chunks' session it is."""
         own = session.removeprefix(SESSION_PREFIX)
         try:
             identity = uuid.UUID(own) if own != session else None
@@ -28,11 +28,11 @@ class DocumentQuerySet(ScopedQuerySet["Document"]):
 
 
 class Document(ScopedRow):
-    """A long text that is kept as chunks, each a memory. The text itself is not kept.
+    """Represents a long text that is stored as chunks, each of which is a memory. The whole text is not stored.
 
-    `document_id` is the client's name of it; `version` counts how often it was given. Its chunks stand in a session of
-    their own (`chunk_session`), with turns below 0, so that no window, summary or turn of a conversation has to do with
-    them; `session` is the conversation it was given with, if any.
+    `document_id` is the client's name for it; `version` counts how often it was sent. The chunks have a separate
+    session (`chunk_session`) and turn numbers below 0, so that they take no part in windows, summaries and the
+    numbering of turns. `session` is the conversation that the document was sent with, if any.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -62,12 +62,12 @@ class Document(ScopedRow):
 
     @property
     def chunk_session(self) -> str:
-        """The session that the chunks stand in."""
+        """Returns the session of the chunks."""
         return f"{SESSION_PREFIX}{self.id}"
 
 
 class DocumentChunk(models.Model):
-    """Which memory is the chunk `index` (from 0) of a document: its text at [start, end), in characters."""
+    """Links a memory to the document of which it is chunk `index` (from 0), at [start, end) in characters."""
 
     pk = models.CompositePrimaryKey("namespace_id", "document_key", "index")
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)

@@ -1,4 +1,4 @@
-"""Files that documents are read from: what was given, how far it is, and what came of it."""
+"""Files that documents are read from: their properties, progress and result."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class DocumentFile(ScopedRow):
-    """A file that was given as a document. Its id is the request id of its audit events.
+    """Represents a file that was sent as a document. Its id is the request id of its audit events.
 
-    `document_key` and `document_version` say which version of which document it became; the database deletes it with
-    that document. `content_key` is a keyed hash of its bytes. Its other fields are the document's, for reading it anew.
+    `document_key` and `document_version` name the document and version that it became; the database deletes the row
+    with that document. `content_key` is a keyed hash of the bytes. The fields of the document are stored, so that the
+    file can be read again.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -69,7 +70,7 @@ class DocumentFile(ScopedRow):
 
 
 class DocumentFilePart(models.Model):
-    """A part of a file's bytes: until it is read, or as long as its document if the original is to be kept."""
+    """Holds a part of a file's bytes until the file is read, or as long as its document if the original is kept."""
 
     pk = models.CompositePrimaryKey("namespace_id", "file_id", "number")
     namespace_id = models.BigIntegerField()

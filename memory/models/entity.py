@@ -1,8 +1,8 @@
-"""The entity layer (L3): who and what memories speak of, under which names, where, and what is said between them.
+"""The entity layer (L3): people and things that memories mention, their names, mentions and relations.
 
-Entities are derived from memories and go with them: a mention or relation is deleted with its memory by the database,
-and `active` repeats whether the memory is. A name (`EntityAlias`) stands for one entity at a time; merging and
-splitting move names, never mentions, so both can be undone.
+Entities are derived from memories: the database deletes mentions and relations with their memory, and `active` repeats
+whether the memory is active. A name (`EntityAlias`) stands for one entity at a time. Merging and splitting move names,
+never mentions, so that both can be undone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from memory.models.scoped import ScopedQuerySet
 
 
 class Entity(models.Model):
-    """A person, place, organisation, project or thing. `merged_into`: its names stand for that entity now."""
+    """Represents a person, place, organisation, project or thing.
+
+    `merged_into`: the entity that its names stand for since a merge.
+    """
 
     pk = models.CompositePrimaryKey("namespace_id", "id")
     id = models.UUIDField(default=new_id, editable=False)
@@ -38,12 +41,12 @@ class Entity(models.Model):
 
 
 class EntityAlias(models.Model):
-    """A name as memories write it. `key` is what its spellings share; a second name with the same key (`variant` above
-    0) comes of a split.
+    """Represents a name as memories write it.
 
-    `home` is the entity that was made for it, `entity` the one it stands for now, `link` why. `weight` says how sure
-    `kind` is, and `spoke` whether a speaker is called so. `stated_in` is the memory that `link` rests on. `words` are
-    the first and the last word of a name of several.
+    `key` is common to its spellings; a split makes a second name with the same key (`variant` above 0). `home`: the
+    entity that was created with the name; `entity`: the one that it stands for now; `link`: the reason; `stated_in`:
+    the memory that `link` rests on. `weight`: how certain `kind` is. `spoke`: whether a speaker has this name.
+    `first_word` and `last_word` are set for names of several words.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "id")
@@ -82,9 +85,9 @@ class EntityAlias(models.Model):
 
 
 class EntityMention(models.Model):
-    """A name in a memory's text at [start, end), in characters; the speaker's own stands at [0, 0).
+    """Represents a name in a memory's text at [start, end), in characters; the speaker's name is at [0, 0).
 
-    `pinned`: a person has said which name it is, so indexing the memory again does not change it.
+    `pinned`: a person decided which name it is, so indexing the memory again does not change it.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "id")
@@ -106,7 +109,7 @@ class EntityMention(models.Model):
         ]
         indexes = [
             models.Index(fields=["namespace", "alias", "-occurred_at", "-id"], name="entitymention_timeline"),
-            # Small, for all mentions of a name are one entry: what is mentioned most is counted in it.
+            # This index is small, because equal keys are stored once; the most mentioned names are counted in it.
             models.Index(fields=["namespace", "alias"], name="entitymention_counted", condition=models.Q(active=True)),
         ]
 
@@ -115,10 +118,10 @@ class EntityMention(models.Model):
 
 
 class EntityRelation(models.Model):
-    """One memory's statement that `subject` is `predicate` to `object`, both names (aliases).
+    """Represents a memory's statement that `subject` is `predicate` to `object`; both are names (aliases).
 
-    Statements of the same entities make one edge of the graph; its evidence are their memories. `detail` says it more
-    closely (the sister of a `family`). `valid_to` is set when the memory says that it is over.
+    Statements about the same entities make one edge of the graph, whose evidence is their memories. `detail` is more
+    specific (sister for `family`). `valid_to` is set if the memory says that the relation is over.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "id")
@@ -154,7 +157,7 @@ class EntityRelation(models.Model):
 
 
 class EntityWatermark(models.Model):
-    """How far a session is indexed: its memories up to `turn`. For a document's chunks, the version of the document."""
+    """Records that a session's memories up to `turn` are indexed; for chunks, `turn` is the document's version."""
 
     pk = models.CompositePrimaryKey("namespace_id", "session")
     namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -168,7 +171,7 @@ class EntityWatermark(models.Model):
 
 
 class EntityPending(models.Model):
-    """A memory that the watermark does not find: edited, or brought back into retrieval."""
+    """Marks a memory below the watermark that must be indexed again: it was edited, or brought back into retrieval."""
 
     pk = models.CompositePrimaryKey("namespace_id", "memory_id")
     namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)

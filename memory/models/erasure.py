@@ -1,4 +1,4 @@
-"""Erasures: what was asked to be forgotten for good, how far that is, and the receipt. No text of a memory."""
+"""Erasures: the request, its progress and the receipt, without any text of a memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memory.models.scoped import ScopedQuerySet
 
 
 class Erasure(models.Model):
-    """One request to forget, its progress and its receipt.
+    """Represents a request to erase, its progress and its receipt.
 
-    Names are kept as text, so that a receipt outlives its namespace. A speaker's name is kept as an HMAC only: who
-    knows the name can find the receipt by it. `cleared_to` is the last memory (in the order of ids) that is gone;
-    `holders` says of each holder how much it held (`counted`), how much was `cleared` and how much is `left`.
+    Names are stored as text, so that the receipt outlives its namespace. A speaker's name is stored as an HMAC only, by
+    which those who know the name can find the receipt. `cleared_to`: the last memory, in the order of ids, that is
+    gone. `holders`: for each holder the amounts `counted`, `cleared` and `left`.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "id")
@@ -55,7 +55,7 @@ class Erasure(models.Model):
 
 
 class ErasedMemory(models.Model):
-    """The id of a memory that an erasure names. Written with the request: from then on no pack keeps that memory."""
+    """Names a memory of an erasure. The row is stored with the request, and from then on no pack stores that memory."""
 
     pk = models.CompositePrimaryKey("namespace_id", "erasure_id", "memory_id")
     namespace_id = models.BigIntegerField()
@@ -65,7 +65,7 @@ class ErasedMemory(models.Model):
     objects = ScopedQuerySet.as_manager()
 
     class Meta:
-        # A query looks its hits up here before it stores them.
+        # A query looks up its hits here before it stores them.
         indexes = [models.Index(fields=["namespace_id", "memory_id"], name="erasedmemory_by_memory")]
 
     def __str__(self) -> str:
@@ -73,7 +73,10 @@ class ErasedMemory(models.Model):
 
 
 class ErasedSession(models.Model):
-    """A session that an erasure touches: summaries that cover `first_turn` or later go. Below 0 it is a document's."""
+    """Names a session of an erasure, whose summaries that cover `first_turn` or later are deleted.
+
+    `first_turn` is below 0 for the session of a document's chunks.
+    """
 
     pk = models.CompositePrimaryKey("namespace_id", "erasure_id", "session")
     namespace_id = models.BigIntegerField()

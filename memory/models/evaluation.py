@@ -1,4 +1,4 @@
-"""Measured retrieval: runs, what each question scored in them, and people's judgements of hits."""
+"""Evaluations of retrieval: runs, the results of their questions, and people's judgements of hits."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 def query_hash(text: str) -> str:
-    """SHA-256 (hex) of a question, in the row that also has its text; white space does not tell questions apart."""
+    """Returns the SHA-256 (hex) of a question, stored in the row with its text; white space makes no difference."""
     return hashlib.sha256(normal_question(text).encode()).hexdigest()
 
 
 def normal_question(text: str) -> str:
-    """A question in the form that its hashes are made of."""
+    """Returns a question with normalised white space, from which its hashes are made."""
     return " ".join(text.split())
 
 
 class EvaluationRun(ScopedRow):
-    """One measurement of retrieval, on a dataset or on a namespace's own judgements.
+    """Represents a measurement of retrieval, on a dataset or on the judgements of a namespace.
 
-    Names are kept as text, so that a run outlives what it measured. `metrics` are shares from 0 to 1.
+    Names are stored as text, so that the run outlives what it measured. `metrics` are from 0 to 1.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -67,9 +67,9 @@ class EvaluationRun(ScopedRow):
 
 
 class EvaluationResult(models.Model):
-    """What one question scored in a run. Runs are compared on results of equal `fingerprint`.
+    """Holds the result of one question in a run. Runs are compared by results with equal `fingerprint`.
 
-    It holds no text: the question and its evidence are in the dataset, or among the namespace's judgements.
+    It has no text: the question and its evidence are in the dataset, or among the namespace's judgements.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "run_id", "number")
@@ -93,7 +93,7 @@ class EvaluationResult(models.Model):
 
 
 class RelevanceJudgement(ScopedRow):
-    """Whether a memory answers a question, as a person or a client marked it; the latest mark counts."""
+    """Says whether a memory answers a question, as a person or a client judged; the latest judgement counts."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
@@ -113,7 +113,7 @@ class RelevanceJudgement(ScopedRow):
         ]
         indexes = [
             models.Index(fields=["namespace", "-id"], name="judgement_recent"),
-            # Finds what a deleted memory takes along.
+            # Finds the judgements that are deleted with a memory.
             models.Index(fields=["namespace", "memory"], name="judgement_by_memory"),
         ]
 

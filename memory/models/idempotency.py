@@ -1,4 +1,4 @@
-"""Answers already given, so that a repeated write changes nothing."""
+"""Stored answers to writes, so that a repeated write changes nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from django.utils import timezone
 
 
 class IdempotencyRecord(models.Model):
-    """The answer given to one (principal, key). It belongs to a caller, not to a tenant, and holds no memory text."""
+    """Holds the answer to a write with an idempotency key.
+
+    It belongs to a caller (`principal`), not to a tenant, and has no memory text.
+    """
 
     id = models.BigAutoField(primary_key=True)
     principal = models.CharField(max_length=150)

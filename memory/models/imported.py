@@ -1,4 +1,4 @@
-"""Files that are taken in: the file while it is needed, how far it is, and what came of it."""
+"""Imports of files: their progress and result, and the file as long as it is needed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class MemoryImport(ScopedRow):
-    """One file that is to be taken in, and what came of it. Its id is the request id of its audit events.
+    """Represents the import of a file, and its result. Its id is the request id of its audit events.
 
-    `dealt_with` counts turns in the order of the file: a run that broke off goes on behind them. `gone` are turns of an
-    earlier import that were deleted since. `faults` have places and reasons, never a text.
+    `dealt_with`: the number of turns processed, in the order of the file; a run after an interruption continues there.
+    `gone`: turns of an earlier import that were deleted since. `faults`: places and reasons, never texts.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -65,7 +65,7 @@ class MemoryImport(ScopedRow):
 
 
 class ImportPart(models.Model):
-    """A part of the file, as long as the import is not over."""
+    """Holds a part of the file until the import has ended."""
 
     pk = models.CompositePrimaryKey("namespace_id", "import_id", "number")
     namespace_id = models.BigIntegerField()
@@ -80,10 +80,10 @@ class ImportPart(models.Model):
 
 
 class ImportedTurn(models.Model):
-    """That a turn came in: the same one comes in once only, whichever file has it.
+    """Records that a turn was imported, so that it is imported only once, whichever file has it.
 
-    `key` is half of a keyed hash of what tells the turn from others. It stays when the memory goes, so that no file
-    brings back what was erased. `memory_id` is that of the memory, or of its item in the quarantine.
+    `key` is half of a keyed hash of what identifies the turn. The row stays when the memory is erased, so that no file
+    brings it back. `memory_id` is the id of the memory or of its item in the quarantine.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "key")

@@ -86,15 +86,15 @@ class Job(ScopedRow):
         ]
         indexes = [
             models.Index(fields=["namespace_id", "-id"], name="job_recent"),
-            # What workers look for.
+            # Workers look for due jobs.
             models.Index(
                 fields=["priority", "namespace_id", "due_at"], condition=models.Q(state__in=OPEN), name="job_due"
             ),
-            # Few of many rows: those that people and the doctor look for.
+            # The few rows that people and the doctor look for.
             models.Index(
                 fields=["state", "id"], condition=models.Q(state__in=[*OPEN, JobState.FAILED]), name="job_unfinished"
             ),
-            # Who waits, by namespace and priority, and since when.
+            # Open jobs by namespace and priority, oldest first.
             models.Index(
                 fields=["namespace_id", "priority", "queued_at"],
                 condition=models.Q(state__in=OPEN),

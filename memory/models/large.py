@@ -1,4 +1,4 @@
-"""Holds the counts of a large namespace's common terms, so that a search need not count them. Made by the worker."""
+"""The counts of a large namespace's common terms, made by the worker so that searches need not count them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.models.scoped import ScopedQuerySet
 
 
 class Corpus(models.Model):
-    """Holds how many memories a large namespace had when its common terms were counted."""
+    """Holds the number of memories of a large namespace when its common terms were counted."""
 
     namespace = models.OneToOneField(Namespace, models.CASCADE, primary_key=True, related_name="+", db_constraint=False)
     memories = models.BigIntegerField()
@@ -21,7 +21,7 @@ class Corpus(models.Model):
 
 
 class CommonTerm(models.Model):
-    """Holds how many memories of a large namespace hold a term, for terms that many hold."""
+    """Holds the number of memories of a large namespace that have a common term."""
 
     pk = models.CompositePrimaryKey("namespace_id", "term")
     namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)

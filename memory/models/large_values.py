@@ -1,4 +1,4 @@
-"""Parts of files, megabytes each, on their way into the database."""
+"""Stores parts of files, which have megabytes each, without copies of them in statements."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from memory.postgresql.base import open_connection
 
 
 def add_part(model: type[models.Model], **values: Any) -> None:
-    """Adds a row of the model, `values` by its columns; bytes are sent beside the statement, as they are.
+    """Inserts a row of the model, with `values` by column; bytes are sent as binary parameters.
 
-    Django writes values into the text of a statement, bytes as twice as many digits; and psycopg remembers the last
-    hundred texts of a connection, to prepare those that come again: of parts of files, 200 MB.
+    Django would write the values into the text of the statement, bytes as twice as many hexadecimal digits, and psycopg
+    keeps the last hundred texts of a connection to prepare repeated ones, which took 200 MB for parts of files.
     """
     database = open_connection()
     database.send_reach()

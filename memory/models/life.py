@@ -1,4 +1,4 @@
-"""What is said about memories: opinions of them, what they are to each other, and what of them holds no longer."""
+"""Feedback on memories, links between them, retired statements, and pairs that a model has to decide."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memory.models.memory import Memory
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet, ScopedRow
 
-# `valid_to` of a statement that left search and holds.
+# The `valid_to` of a statement that left search but still holds.
 HOLDS_ON = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class MemoryFeedback(ScopedRow):
-    """One actor's opinion of one memory; a new one takes the place of the former."""
+    """Holds one actor's opinion of a memory; a new opinion replaces the earlier one."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
@@ -40,9 +40,9 @@ class MemoryFeedback(ScopedRow):
 
 
 class MemoryLink(ScopedRow):
-    """What `memory` is to `other`, who says so and why. The row goes when what it says is taken back.
+    """Links `memory` to `other`, with who says so and why. The row is deleted when the link is taken back.
 
-    [start, end): the words of `other` that are meant, where not all of it is.
+    [start, end): the words of `other` that the link is about, if it is not about all of it.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -74,14 +74,14 @@ class MemoryLink(ScopedRow):
 
 
 class RetiredStatement(ScopedRow):
-    """The statement at [start, end) of `memory` that holds no longer since what `by` says at [by_start, by_end).
+    """Represents the statement at [start, end) of `memory` that `by` replaced with its words at [by_start, by_end).
 
-    It left search at `retired_at`; in the time of what is told it held until `valid_to`. `terms` are its own index
-    terms, by which a search of an earlier time finds it; `names` are terms by which the memory stays findable. One that
-    was withdrawn counts again, and is not retired a second time.
+    It left search at `retired_at`, and held until `valid_to` in the time that the memory tells of. `terms`: its index
+    terms, by which a search as of an earlier time finds it. `names`: terms by which the memory can still be found. A
+    statement whose retirement was withdrawn counts again, and is not retired a second time.
 
-    One with `valid_to` HOLDS_ON left search only ("I no longer eat meat", once that was carried out): it holds, is
-    handed over with the rest of its memory and does not count among its `retired_spans`.
+    A statement with `valid_to` HOLDS_ON only left search ("I no longer eat meat", after that was carried out): it still
+    holds, is returned with the rest of its memory, and is not among its `retired_spans`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -111,7 +111,7 @@ class RetiredStatement(ScopedRow):
         indexes = [
             models.Index(fields=["namespace", "-retired_at"], name="statement_by_time"),
             models.Index(fields=["namespace", "by"], name="statement_by_newer"),
-            # The namespace does not lead it: for staff who look at all of them at once.
+            # The namespace does not lead this index, because staff list the statements of all namespaces.
             models.Index(fields=["-retired_at"], name="statement_newest", condition=models.Q(withdrawn_at=None)),
         ]
 
@@ -120,12 +120,13 @@ class RetiredStatement(ScopedRow):
 
 
 class UnsurePair(ScopedRow):
-    """What `newer` says at [by_start, by_end) may take the place of what `older` says at [start, end), and the rules
-    (`reason`, `confidence`) are not sure: a language model is asked, from `due_at` on, and its `verdict` kept.
+    """Represents a pair of statements of which the rules are not sure whether the newer one replaces the older one.
 
-    `can_cut`: the words could leave search without harm to what stands beside them. `texts_hash` is of both texts: with
-    other words it is another question. `attempts` counts the times that no answer came. `explanation` is the model's
-    own sentence, which may quote both memories; `judge` is the model's name.
+    The statements are at [by_start, by_end) of `newer` and [start, end) of `older`; `reason` and `confidence` are those
+    of the rules. From `due_at` on, a language model (`judge`) is asked for a `verdict` and an `explanation`, which may
+    quote both memories. `can_cut`: the older words could leave search without harm to the words around them.
+    `texts_hash`: the hash of both texts, which make another question when they change. `attempts`: the number of times
+    that no answer came.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -158,7 +159,8 @@ class UnsurePair(ScopedRow):
         ]
         indexes = [
             models.Index(fields=["namespace", "older"], name="pair_by_older"),
-            # The namespace does not lead them: the worker asks about the oldest first, and figures are of all.
+            # The namespace does not lead these, because the worker takes the oldest pairs first, and statistics count
+            # those of all namespaces.
             models.Index(fields=["due_at"], name="pair_due", condition=models.Q(verdict="")),
             models.Index(fields=["verdict"], name="pair_by_verdict"),
         ]

@@ -1,4 +1,4 @@
-"""Every advisory lock that MemOS takes in PostgreSQL, by name: whoever holds one excludes others on any machine."""
+"""The advisory locks that MemOS takes in PostgreSQL, by name. Its holder excludes others on all machines."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from django.db import connection
 
 
 class Lock(Enum):
-    """What is locked. By its value an older MemOS knows the lock, too, which may still be at work during an upgrade.
+    """Names what is locked. Values must not change, because an older version may still run during an upgrade.
 
-    A number is PostgreSQL's own key, or the first half of one whose second half is the namespace. A text is hashed
-    together with what it is a lock of: a namespace's id, or a row's.
+    A number is PostgreSQL's key, or its first half if the second half is the namespace. A text is hashed together with
+    the id of the namespace or row that it locks.
     """
 
-    # One run at a time, of the whole database.
+    # Locks of the whole database: one run at a time.
     AUDIT_SEALS = 0x6D656D6F_61756474
     BACKUP = 0x6D656D6F_6261636B
     EMBEDDING = 0x6D656D6F73
     ENTITIES = 0x6D656D6F75
-    # Whoever makes or drops HNSW indexes, with a connection that has the lock until that is over.
+    # Making and dropping HNSW indexes; the connection holds the lock until that has ended.
     HNSW_INDEXES = 0x6D656D6F_686E7377
-    # Counts of the common terms of large namespaces.
+    # Counting the common terms of large namespaces.
     COMMON_TERMS = 0x6D656D6F74
     JUDGE = 0x6D656D6A64
     SETTLE = 0x6D656D7375
     SWEEP = 0x7377656570
-    # In the maintenance database: whoever makes or removes scratch databases on the server.
+    # Making and removing scratch databases; taken in the maintenance database of the server.
     SCRATCH_DATABASES = 0x6D656D6F_7363726
 
-    # Of one namespace.
-    # Whoever gives a file: the same one at once is one.
+    # Locks of one namespace.
+    # Storing a file, so that two requests with the same file store one.
     DOCUMENT_FILES = "memos.document_files"
     ENTITY_NAMES = "memos entities"
     MAP = 0x6D656D6D
-    # Beside the row's lock, which the writers of a namespace with a quota take before they lock memories.
+    # Changing the policy, in addition to the lock of the namespace's row. Writers under a quota take the row's lock
+    # before they lock memories.
     POLICY = "memos.policy"
-    # Whoever reserves a call of a model: of a namespace, and then of a key.
+    # Reserving a model call: first for the namespace, then for the key.
     BUDGET = "memos.budget"
     BUDGET_OF_KEY = "memos.budget_of_key"
-    # Whoever compares its turns with earlier memories. With it goes SETTLE, shared: an older MemOS has that for itself.
+    # Comparing turns with earlier memories. SETTLE is taken with it, shared, because an older version takes that
+    # exclusively.
     SETTLE_NAMESPACE = "memos.settle"
-    # Two who store what the same person prefers would store it twice. Taken before the session's row.
+    # Storing preferences, so that concurrent writers do not store one twice. Taken before the session's row.
     PREFERENCES = "memos.preferences"
-    # Whoever changes the tree; an erasure takes it after its memories' rows.
-    TREE = "memos.tree"
-    # Several who supersede at once could make a ring.
+    # Superseding, because concurrent changes could make a ring.
     SUPERSEDE = "memos.supersede"
-    # Transactions that change many vectors lock them in an order of their own, and would wait for each other.
+    # Changing many vectors, because such transactions lock them in different orders and could deadlock.
     VECTORS = 0x6D656D76
 
-    # Of one row, by whoever carries it out: what a killed process held is free, for its connection has ended.
+    # Locks of one row while it is worked on. A killed process frees its locks, because its connection ends.
     ERASURE = "erasure:"
     ACTIVATION = "activation:"
     EVALUATION = "evaluation:"
@@ -66,10 +66,10 @@ class Lock(Enum):
 def try_lock(
     lock: Lock, of: int | uuid.UUID | None = None, *, on: Any = connection, shared: bool = False
 ) -> Iterator[bool]:
-    """Inside, whether the caller has the lock, which is let go at the end; it does not wait.
+    """Yields whether the caller got the lock, without waiting, and releases it at the end.
 
-    `of`: the id of the namespace or of the row. `on`: the connection that has it, Django's or one of psycopg in
-    autocommit. One connection may take a lock again. Those who take it `shared` have it together.
+    `of`: the id of the namespace or row. `on`: the connection that holds it, Django's or one of psycopg in autocommit.
+    A connection may take a lock repeatedly. Several may hold it if all take it `shared`.
     """
     key, parameters = _key(lock, of)
     kind = "_shared" if shared else ""
@@ -85,7 +85,7 @@ def try_lock(
 
 
 def try_lock_in_session(lock: Lock, *, on: Any) -> bool:
-    """Whether the connection `on` has the lock now, then until it ends at the server; it does not wait."""
+    """Tells whether the connection `on` got the lock, without waiting; it holds it until its session ends."""
     key, parameters = _key(lock, None)
     with on.cursor() as cursor:
         cursor.execute(f"SELECT pg_try_advisory_lock({key})", parameters)
@@ -93,14 +93,14 @@ def try_lock_in_session(lock: Lock, *, on: Any) -> bool:
 
 
 def lock_in_transaction(lock: Lock, namespace_id: int, *, shared: bool = False) -> None:
-    """Waits for the lock and has it until the transaction ends. Those who take it `shared` have it together."""
+    """Waits for the lock, and holds it until the transaction ends. Several may hold it if all take it `shared`."""
     key, parameters = _key(lock, namespace_id)
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_advisory_xact_lock{'_shared' if shared else ''}({key})", parameters)
 
 
 def try_lock_in_transaction(lock: Lock) -> bool:
-    """Whether the caller has the lock now, then until the transaction ends; it does not wait."""
+    """Tells whether the caller got the lock, without waiting; it is held until the transaction ends."""
     key, parameters = _key(lock, None)
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_try_advisory_xact_lock({key})", parameters)
@@ -108,7 +108,10 @@ def try_lock_in_transaction(lock: Lock) -> bool:
 
 
 def _key(lock: Lock, of: int | uuid.UUID | None) -> tuple[str, list[int | str]]:
-    """The key that PostgreSQL's functions take, as SQL with its parameters: one bigint, or two integers."""
+    """Returns the arguments of PostgreSQL's lock functions, as SQL with parameters: one bigint, or two integers.
+
+    Raises TypeError if the lock is not one of that kind of id.
+    """
     name = lock.value
     match name, of:
         case int(), None:

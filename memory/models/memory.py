@@ -1,4 +1,4 @@
-"""Memories and their former versions."""
+"""Memories and their earlier versions."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from memory.text.utterances import live_text
 
 
 def content_hash(text: str) -> bytes:
-    """SHA-256 of a memory's text: equal texts have equal hashes."""
+    """Returns the SHA-256 of a memory's text, by which equal texts are found."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def spans_of(flat: Sequence[int]) -> list[tuple[int, int]]:
-    """Statements as (start, end), from the column that holds them flat."""
+    """Returns spans (start, end) from a column that holds them as a flat array."""
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
 class MemoryQuerySet(ScopedQuerySet["Memory"]):
     def active(self) -> Self:
-        """What retrieval may return."""
+        """Selects the memories that retrieval may return."""
         return self.filter(state=MemoryState.ACTIVE)
 
     def awaiting_vector(self) -> Self:
-        """What retrieval finds by its words only, until the worker has embedded it."""
+        """Selects the memories that are found by their words only, until the worker has embedded them."""
         return self.active().filter(embedded=False)
 
     def derived(self) -> Self:
-        """What was read in turns: facts and preferences."""
+        """Selects facts and preferences, which were read in turns."""
         return self.filter(turn__lt=0).exclude(session__startswith=SESSION_PREFIX)
 
     def facts(self) -> Self:
-        """What a language model read in turns."""
+        """Selects facts, which a language model read in turns."""
         return self.derived().filter(is_preference=False)
 
     def preferences(self) -> Self:
-        """What somebody likes, avoids or usually does, as turns say."""
+        """Selects preferences: what people like, avoid or usually do, according to turns."""
         return self.filter(is_preference=True)
 
     def of_kind(self, kind: str) -> Self:
-        """Those that `memory.kinds.kind_of` says to be of the kind."""
+        """Selects the memories of a kind, as `memory.kinds.kind_of` tells it."""
         if kind == MemoryKind.PREFERENCE:
             return self.preferences()
         if kind == MemoryKind.FACT:
@@ -71,17 +71,17 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
 
 
 class Memory(ScopedRow):
-    """One remembered turn, one chunk of a document, or one fact or preference that was read in turns.
+    """Represents a turn, a chunk of a document, or a fact or preference that was read in turns.
 
-    `occurred_at` is when it happened, `created_at` when MemOS learned it. `turn` is its place in its session, without
-    gaps and in commit order (that of a chunk, a fact and a preference is below 0). `is_preference` tells a preference
-    from a fact. `context` is what the text stands under (a chunk's headings): no part of it, but embedded and indexed
-    with it. `terms` are its distinct index terms and `length` counts them with repeats.
+    `occurred_at`: when it happened; `created_at`: when MemOS learned it. `turn`: its place in the session, without gaps
+    and in commit order; below 0 for chunks, facts and preferences. `is_preference` distinguishes a preference from a
+    fact. `context`: the headings of a chunk, which are embedded and indexed with the text but not part of it. `terms`:
+    its distinct index terms; `length` counts them with repeats.
 
-    It holds from `valid_from` (None: from `occurred_at`) until before `valid_to` (None: still), both times of what is
-    told. One that was superseded keeps what it says; `superseded_at` is when MemOS learned that it is over. `revision`
-    counts its changes, whoever makes them. `embedded` says that its vectors under the active embedding model are there;
-    who stores or removes vectors keeps it in the same transaction.
+    A memory holds from `valid_from` (None: from `occurred_at`) until before `valid_to` (None: it still holds), both in
+    the time that it tells of. A superseded memory keeps its text; `superseded_at` is when MemOS learned that it is
+    over. `revision` counts all changes. `embedded`: its vectors under the active embedding model are stored; code that
+    stores or removes vectors sets it in the same transaction.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -132,12 +132,12 @@ class Memory(ScopedRow):
         indexes = [
             models.Index(fields=["namespace", "occurred_at"], name="memory_when"),
             models.Index(fields=["namespace", "content_hash"], name="memory_same_text"),
-            # A session in the order in which things happened: whose turns stand beside each other.
+            # The memories of a session in order of occurrence, to find the turns around a turn.
             models.Index(fields=["namespace", "session", "occurred_at", "turn"], name="memory_in_session_by_time"),
             models.Index(
                 fields=["namespace", "-id"], name="memory_archived", condition=models.Q(state=MemoryState.ARCHIVED)
             ),
-            # The namespace does not lead it: for staff who look at all of them at once.
+            # The namespace does not lead this index, because staff list the archived memories of all namespaces.
             models.Index(fields=["-id"], name="memory_archived_newest", condition=models.Q(state=MemoryState.ARCHIVED)),
             models.Index(
                 fields=["namespace", "-id"],
@@ -154,21 +154,22 @@ class Memory(ScopedRow):
                 name="memory_by_successor",
                 condition=models.Q(superseded_by__isnull=False),
             ),
-            # The namespace does not lead it: for staff who look at all of them at once.
+            # The namespace does not lead this index, because staff list the superseded memories of all namespaces.
             models.Index(
                 fields=["-superseded_at"],
                 name="memory_superseded_newest",
                 condition=models.Q(superseded_by__isnull=False),
             ),
-            # The namespace does not lead it: the worker takes the oldest first, whosever they are.
+            # The namespace does not lead this index, because the worker takes the oldest memories of all namespaces.
             models.Index(
                 fields=["id"],
                 include=["namespace", "state"],
                 name="memory_without_vector",
                 condition=models.Q(embedded=False),
             ),
-            # The namespace does not lead it: a GIN index takes a number only with the extension btree_gin. It holds the
-            # few memories that staff tagged, and what another tenant tagged alike is filtered out by the row.
+            # The namespace does not lead this index, because GIN indexes numbers only with the extension btree_gin.
+            # Only the few memories with tags are in it; those of other tenants with the same tag are filtered out by
+            # the row.
             GinIndex(
                 OpClass(KeyTransform("tags", "metadata"), name="jsonb_path_ops"),
                 name="memory_tagged",
@@ -181,20 +182,20 @@ class Memory(ScopedRow):
 
     @property
     def live(self) -> str:
-        """What it says but for the statements that hold no longer: what is indexed and handed over."""
+        """Returns the text without the statements that no longer hold."""
         return live_text(self.text, spans_of(self.retired_spans))
 
     @property
     def holds_from(self) -> datetime:
-        """Since when it holds."""
+        """Returns the time from which on it holds."""
         return self.valid_from or self.occurred_at
 
 
 class MemoryVersion(ScopedRow):
-    """What a memory said before a change: nothing is overwritten silently.
+    """Holds the content of a memory before a change.
 
-    `revision` is the memory's while it said so; null in versions that are older than revisions are, as `speaker` and
-    `occurred_at` are.
+    `revision` is the memory's revision with that content. `revision`, `speaker` and `occurred_at` are null in versions
+    from before these columns existed.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

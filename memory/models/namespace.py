@@ -1,4 +1,4 @@
-"""Tenants, and the exact counts that ranking and the console need of them."""
+"""Tenants, and the exact counts of their memories for ranking and the console."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.utils import timezone
 
 
 class Namespace(models.Model):
-    """A tenant: its memories are found from inside it only."""
+    """Represents a tenant, whose memories are only found within it."""
 
     id = models.BigAutoField(primary_key=True)
     name = models.CharField(max_length=128, unique=True, db_collation="C")
@@ -25,9 +25,10 @@ class Namespace(models.Model):
 
 
 class NamespaceStat(models.Model):
-    """Counts of a namespace's searchable memories and their terms, kept in the transaction that changes them.
+    """Holds the counts of a namespace's searchable memories and their terms, updated in the transaction of each change.
 
-    Split over shards so that concurrent writers do not queue for one row: the truth is the sum over the shards.
+    They are split into shards, so that concurrent writers do not wait for one row. Only the sum of the shards is
+    meaningful.
     """
 
     SHARDS = 16

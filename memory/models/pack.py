@@ -1,4 +1,4 @@
-"""Context packs: exactly what was handed to an agent, kept so that it can be looked at again."""
+"""Context packs, stored exactly as they were returned to an agent, so that they can be inspected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class ContextPack(ScopedRow):
-    """The answer to one query, as handed over."""
+    """Holds the answer to a query, as it was returned."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
@@ -36,7 +36,7 @@ class ContextPack(ScopedRow):
     class Meta:
         ordering = ["-id"]
         indexes = [
-            # The sums of tokens over time are read from the index alone.
+            # The sums of tokens over time are read from this index alone.
             models.Index(
                 fields=["namespace", "-id"],
                 include=["created_at", "token_original", "token_condensed"],

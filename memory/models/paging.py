@@ -1,4 +1,4 @@
-"""Pages of rows: what a listing is narrowed to, and where its next page begins."""
+"""Cuts rows into pages, and narrows listings."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ ModelRow = TypeVar("ModelRow", bound=Model)
 
 
 def page_of(rows: QuerySet[Any, Row] | Sequence[Row], limit: int) -> tuple[list[Row], Row | None]:
-    """The first `limit` of the ordered rows, and the one that the next page begins with; None at the end.
+    """Returns the first `limit` of the ordered rows, and the row that the next page begins with (None at the end).
 
-    A sequence must hold one row more than `limit` where there is one.
+    A sequence must have one row more than `limit` if there are more.
     """
     found = list(rows[: limit + 1])
     return found[:limit], found[limit] if len(found) > limit else None
 
 
 def narrow(rows: ScopedQuerySet[ModelRow], access: Access, wanted: ListFilter) -> ScopedQuerySet[ModelRow]:
-    """The rows of what is wanted, newest first. Raises NotFound for a namespace that the caller does not reach."""
+    """Returns the rows that match the filter, newest first.
+
+    Raises NotFound for a namespace that the caller does not reach.
+    """
     if wanted.namespace is not None:
         identity = Namespace.objects.filter(name=wanted.namespace).values_list("pk", flat=True).first()
         reachable = access.all_namespaces or identity in access.namespace_ids

@@ -1,4 +1,4 @@
-"""What a namespace's own policy says, and said before."""
+"""The versions of a namespace's policy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from memory.models.scoped import ScopedQuerySet
 
 
 class NamespacePolicy(models.Model):
-    """One version of the values that a namespace sets itself; the highest version is in force.
+    """Holds one version of the policy values that a namespace overrides; the highest version is in force.
 
-    Versions are numbered from 1 without gaps and are never changed. `overrides` holds values by key, as
+    Versions are numbered from 1 without gaps and are never changed. `overrides` has values by key, as
     `memory.governance.policy` declares them.
     """
 

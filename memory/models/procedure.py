@@ -1,4 +1,4 @@
-"""Procedural memory: the prompts and tools that agents are given."""
+"""Procedural memory: prompts and tools for agents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory.types import Access, Scope
 
 class ProcedureQuerySet(ScopedQuerySet["Procedure"]):
     def in_scope(self, scope: Scope) -> Self:
-        """The namespace's own entries and those that every namespace shares."""
+        """Selects the namespace's own entries and the shared ones."""
         return self.filter(models.Q(namespace_id=scope.namespace_id) | models.Q(namespace=None))
 
     def reachable_by(self, access: Access) -> Self:
@@ -28,7 +28,7 @@ class ProcedureQuerySet(ScopedQuerySet["Procedure"]):
 
 
 class Procedure(models.Model):
-    """A registered prompt or tool, of one namespace or (without one) of all."""
+    """Represents a registered prompt or tool of one namespace, or of all if it has none."""
 
     id = models.BigAutoField(primary_key=True)
     namespace = models.ForeignKey(Namespace, models.CASCADE, null=True, blank=True, related_name="procedures")

@@ -1,10 +1,13 @@
-"""The map of a namespace: axes through its vectors, and where its memories lie on them."""
+"""The map of a namespace: axes through its vectors, and the coordinates of its memories."""
 
 from __future__ import annotations
+
+from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from memory.enums import EmbeddingState
 from memory.models.keys import new_id
 from memory.models.memory import Memory
 from memory.models.namespace import Namespace
@@ -13,13 +16,15 @@ from memory.models.search import EmbeddingModel
 
 
 class Projection(models.Model):
-    """The axes of a namespace's vectors under one model (`memory.retrieval.axes`); made by the worker.
+    """Holds the axes of a namespace's vectors under one model (`memory.retrieval.axes`), which the worker computes.
 
-    `version` is another one whenever the axes change: with the same one every memory keeps its place. `mean` and
-    `components` are float32 [dimensions] and [3, dimensions], `explained` the share of the variance on each axis,
-    `centroids` float32 [clusters, dimensions]. `clusters` names them: a list of {words}. `fitted_on` vectors were
-    looked at, the namespace then had `fitted_of`, and now has `memories`. `read_at`: when the vectors were read that
-    the axes are made of.
+    - `version`: changes with the axes; while it is the same, memories keep their coordinates
+    - `mean`, `components`, `centroids`: float32 [dimensions], [3, dimensions] and [clusters, dimensions], as bytes
+    - `explained`: the share of the variance on each axis
+    - `clusters`: the names of the clusters, a list of {words}
+    - `fitted_on`, `fitted_of`: the number of vectors that the axes were computed from, and that there were then
+    - `memories`: the number of memories with a vector now
+    - `read_at`: when the vectors of the axes were read; `placed_at`: when memories were last placed
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id")
@@ -43,8 +48,18 @@ class Projection(models.Model):
         return f"{self.namespace_id} by {self.model_id}"
 
 
+class ProjectedMemoryQuerySet(ScopedQuerySet["ProjectedMemory"]):
+    def of_memory(self) -> Self:
+        """Select the places of the memory that an outer query looks at, under the active model."""
+        return self.filter(
+            namespace_id=models.OuterRef("namespace_id"),
+            memory_id=models.OuterRef("pk"),
+            model__state=EmbeddingState.ACTIVE,
+        )
+
+
 class ProjectedMemory(models.Model):
-    """Where one memory lies on the axes of its namespace's Projection, and in which of its clusters."""
+    """Holds the coordinates of a memory on the axes of its namespace's Projection, and the number of its topic."""
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id")
     namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -55,7 +70,7 @@ class ProjectedMemory(models.Model):
     z = models.FloatField()
     cluster = models.SmallIntegerField()
 
-    objects = ScopedQuerySet.as_manager()
+    objects = ProjectedMemoryQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["namespace", "memory"], name="projected_by_memory")]

@@ -1,4 +1,4 @@
-"""What the gate keeps apart, and how much a day has added."""
+"""Items that the gate quarantined, and the counts for daily quotas."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 class QuarantineQuerySet(ScopedQuerySet["QuarantinedItem"]):
     def pending(self) -> Self:
-        """What waits for a decision."""
+        """Selects the items that wait for a decision."""
         return self.filter(state=QuarantineState.PENDING)
 
 
 class QuarantinedItem(ScopedRow):
-    """A turn or a document that the gate keeps apart until a person or a policy decides.
+    """Represents a turn or a document that the gate quarantined until a person or a policy decides.
 
-    No search, window, summary or count reads this table. Its `id` is the memory's when it is released; then, and when
-    it is discarded, `text` and `metadata` are emptied. `rule` is the first of `reasons`, which are {rule, says, score,
-    spans}: spans are counts, not places. `document` is empty for a turn; else it has the document's own fields, and
-    `version`, the one that was in force then (0: none).
+    No search, window, summary or count reads this table. `id` becomes the id of the memory when the item is released;
+    then, and when it is discarded, `text` and `metadata` are emptied. `rule` is that of the first of `reasons`, which
+    are {rule, says, score, spans}; `spans` is a number. `document` is empty for a turn; otherwise it has the document's
+    fields and `version`, the version that was stored at the time (0: none).
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -65,7 +65,7 @@ class QuarantinedItem(ScopedRow):
 
 
 class WritesOfDay(models.Model):
-    """How many memories a day (UTC) has added to a namespace with a daily quota; a namespace has one row."""
+    """Counts the memories that a namespace with a daily quota added on the last day (UTC); one row a namespace."""
 
     namespace = models.OneToOneField(Namespace, models.CASCADE, primary_key=True, related_name="+")
     day = models.DateField()

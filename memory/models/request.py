@@ -1,4 +1,4 @@
-"""How many requests were answered in each minute, and how fast."""
+"""Counts of requests by minute, and their latencies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from memory.models.scoped import ScopedQuerySet
 
 
 class RequestMinute(models.Model):
-    """The requests of one route in one minute, of one namespace; under namespace 0 those of all together.
+    """Counts the requests of one route in one minute, for one namespace or (namespace 0) for all together.
 
-    `latency` counts them by how long they took; the upper ends of its buckets are BOUNDS in
-    memory.services.monitoring.request_log.
+    `latency` has the number of requests in each bucket of duration; BOUNDS in memory.services.monitoring.request_log
+    are the upper ends of the buckets.
     """
 
     ALL = 0

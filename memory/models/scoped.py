@@ -1,4 +1,4 @@
-"""The queryset that every tenant's table shares. What it may read or change is closed until a namespace is named."""
+"""The queryset of all tenants' tables, which refuses to read or change rows until a namespace is named."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class ScopeMissing(RuntimeError):
-    """A query of tenants' rows that names no namespace: a mistake of the code, not of the caller."""
+    """Raised for a query of tenants' rows that names no namespace, which is a bug and not a mistake of the caller."""
 
 
 class ScopedQuery(Query):
-    """A query that is refused when its SQL is made, unless its conditions name a namespace or it is across them.
+    """Refuses to be compiled, unless its conditions name a namespace or it was declared to be across namespaces.
 
-    It judges the conditions that the SQL is made of, so it does not matter how they came to be there. A subquery is
-    judged alike: `OuterRef("namespace_id")` names the namespace that the outer query names.
+    It checks the conditions that the SQL is made of, however they were added. Subqueries are checked as well:
+    `OuterRef("namespace_id")` refers to the namespace that the outer query names.
     """
 
     across_namespaces = False
 
     def require_scope(self) -> None:
-        """Raises ScopeMissing for a query that would read or change rows of whatever namespace."""
+        """Raises ScopeMissing if the query could read or change rows of any namespace."""
         if not self.across_namespaces and not self._names_namespace(self.where):
             name = self.get_meta().object_name
             raise ScopeMissing(
@@ -43,12 +43,12 @@ class ScopedQuery(Query):
         return super().get_compiler(*args, **options)
 
     def chain(self, klass: type[Query] | None = None) -> Query:
-        if klass is not None:  # What updates and deletes is a query of another class, which does not ask again.
+        if klass is not None:  # Updates and deletes are queries of another class, which does not check this.
             self.require_scope()
         return super().chain(klass)
 
     def _names_namespace(self, condition: Any) -> bool:
-        """Whether rows that meet it are of named namespaces, or of no tenant."""
+        """Tells whether the condition limits rows to named namespaces, or to rows of no tenant."""
         if isinstance(condition, WhereNode):
             if condition.negated or not condition.children:
                 return False
@@ -59,7 +59,7 @@ class ScopedQuery(Query):
         return isinstance(condition, NothingNode)
 
     def _is_namespace(self, compared: Any) -> bool:
-        """Whether it is the namespace of the rows, a composite key with it, or a column of the namespace's row."""
+        """Tells whether it is the rows' namespace id, a composite key with it, or a column of the namespace's row."""
         namespace = self.get_meta().get_field("namespace_id")
         if isinstance(compared, ColPairs):
             return namespace in compared.targets
@@ -73,7 +73,7 @@ class ScopedQuery(Query):
 
 
 class ScopedQuerySet(models.QuerySet[Row]):
-    """Rows that belong to a namespace. One that names none is built, and raises ScopeMissing when it is evaluated."""
+    """Selects rows of tenants. A query that names no namespace can be built, but raises ScopeMissing when evaluated."""
 
     query: ScopedQuery
 
@@ -87,30 +87,30 @@ class ScopedQuerySet(models.QuerySet[Row]):
         super().__init__(model, query or ScopedQuery(model), using, hints)
 
     def in_scope(self, scope: Scope) -> Self:
-        """The rows of the scope's own namespace."""
+        """Selects the rows of the scope's namespace."""
         return self.filter(namespace_id=scope.namespace_id)
 
     def reachable_by(self, access: Access) -> Self:
-        """The rows of every namespace that the caller may reach; none by default."""
+        """Selects the rows of all namespaces that the caller may reach; by default none."""
         if access.all_namespaces:
             return self.across_namespaces()
         return self.filter(namespace_id__in=access.namespace_ids)
 
     def across_namespaces(self) -> Self:
-        """The rows of every tenant, said outright: for background work, and for who may reach all."""
+        """Selects the rows of all tenants explicitly, for background work and callers who may reach all."""
         rows = self.all()
         rows.query.across_namespaces = True
         return rows
 
     def _raw_delete(self, using: str | None) -> int:
-        self.query.require_scope()  # Django gives the query another class here, without `chain`.
+        self.query.require_scope()  # Django changes the query's class here, without `chain`.
         return super()._raw_delete(using)
 
 
 class ScopedRow(models.Model):
-    """A row whose key is `id` to Django and (namespace_id, id) to the database: saving it names both.
+    """Represents a row whose key is `id` for Django and (namespace_id, id) in the database.
 
-    Its namespace never changes, so that is not written again.
+    An update names both in its condition, and does not write the namespace, which never changes.
     """
 
     class Meta:

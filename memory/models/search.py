@@ -1,4 +1,4 @@
-"""Holds what search reads: vectors by model, and postings by term."""
+"""The search index: embedding models, vectors, postings, and the record of its changes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memory.models.scoped import ScopedQuerySet
 
 class EmbeddingModelManager(models.Manager["EmbeddingModel"]):
     def in_use(self, model_id: int) -> bool:
-        """Whether search uses this one."""
+        """Tells whether search uses this model."""
         return self.filter(pk=model_id, state=EmbeddingState.ACTIVE).exists()
 
 
 class EmbeddingModel(models.Model):
-    """A model whose vectors are stored. One is active; another may be building beside it (`manage.py reembed`)."""
+    """Represents a model whose vectors are stored. One is active, another may be building (`manage.py reembed`)."""
 
     id = models.SmallAutoField(primary_key=True)
     provider = models.CharField(max_length=20)
@@ -51,10 +51,10 @@ class MemoryVectorQuerySet(ScopedQuerySet["MemoryVector"]):
 
 
 class MemoryVector(models.Model):
-    """The vector of one passage of a memory under one embedding model that is in use or being built.
+    """Holds the vector of one passage of a memory under one embedding model.
 
-    Nearly every memory is short and has one passage, 0; a long one has the passages 0, 1, … of `memory.text.passages`,
-    all of them or none. `searchable` repeats whether the memory is active, so that the filter is part of the search.
+    Nearly every memory is short and has one passage, 0; a long one has all passages 0, 1, … of `memory.text.passages`,
+    or none. `searchable` repeats whether the memory is active, so that the filter is part of the search.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id", "passage")
@@ -72,9 +72,9 @@ class MemoryVector(models.Model):
 
 
 class Posting(models.Model):
-    """One term of one searchable memory: what BM25 needs, in one index that covers it.
+    """Holds one term of one searchable memory, with what BM25 needs, in one covering index.
 
-    Rows exist for searchable memories only; archiving a memory removes them, restoring it writes them again.
+    Rows exist for searchable memories only; archiving a memory removes them, and restoring it writes them again.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "term", "memory_id")
@@ -91,11 +91,11 @@ class Posting(models.Model):
 
 
 class IndexChange(models.Model):
-    """That a transaction changed what search knows of a memory or of a name.
+    """Records that a transaction changed the index entries of a memory or of a name.
 
-    Triggers write it, in the transaction itself. A process that holds a namespace's index in memory reads again what
-    changed since it looked last: the rows of transactions that its last snapshot did not see. `subject` is the id of a
-    memory or, with `of_alias`, of an entity's name. Rows are kept for a while only (services/index/changes.py).
+    Triggers write the row in that transaction. A process that holds a namespace's index in memory reads again what
+    transactions have changed that its last snapshot did not see. `subject` is the id of a memory or, with `of_alias`,
+    of an entity's name. Rows are deleted after a while (services/index/changes.py).
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "transaction", "subject")
@@ -112,7 +112,10 @@ class IndexChange(models.Model):
 
 
 def has_vector(model_id: int | models.Subquery) -> models.Exists:
-    """Whether a memory has a vector of a model, by comparing tables; for the active model see `Memory.embedded`."""
+    """Returns an expression that tells whether a memory has a vector of a model, by looking for it.
+
+    For the active model, `Memory.embedded` says the same without the look-up.
+    """
     return models.Exists(
         MemoryVector.objects.filter(
             namespace_id=models.OuterRef("namespace_id"), model_id=model_id, memory_id=models.OuterRef("pk")

@@ -1,4 +1,4 @@
-"""Sessions: how long they are, and how much of them their summary covers."""
+"""Sessions: their length, and the last turns that summaries and background work have covered."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from memory.models.scoped import ScopedQuerySet
 
 class SessionQuerySet(ScopedQuerySet["Session"]):
     def active_since(self, moment: datetime) -> Self:
-        """Sessions with a message since `moment`."""
+        """Selects the sessions with a message since `moment`."""
         return self.filter(last_message_at__gte=moment, message_count__gt=0)
 
     def with_new_tokens(self) -> Self:
-        """Each with `new_tokens`: those of the messages that its summary does not cover; None without any."""
+        """Adds `new_tokens`, the tokens of the messages that the summary does not cover; None if there are none."""
         new = Memory.objects.filter(
             namespace_id=OuterRef("namespace_id"), session=OuterRef("name"), turn__gt=OuterRef("summarised_turn")
         )
@@ -29,13 +29,13 @@ class SessionQuerySet(ScopedQuerySet["Session"]):
 
 
 class Session(models.Model):
-    """One conversation of a namespace.
+    """Represents a conversation of a namespace.
 
-    `message_count` is also the number of its newest turn; `summarised_turn` is the last turn its summary covers.
-    `settled_turn` is the last turn of which it was looked what it does to earlier memories; `skipped_turn` is where
-    that stood when the policy turned it off, and the turns since wait for the day on which it is on again.
-    `extracted_turn` is the last turn in which facts were looked for, `preference_turn` that for preferences.
-    `summary_requested_at` is set while a summary is queued or being made (single flight) and empty otherwise.
+    `message_count` is also the number of the newest turn. `summarised_turn`: the last turn that the summary covers.
+    `settled_turn`: the last turn that was compared with earlier memories. `skipped_turn`: the value of `settled_turn`
+    when the policy turned settling off; turns since then wait until it is turned on again. `extracted_turn`: the last
+    turn that was searched for facts; `preference_turn`: for preferences. `summary_requested_at`: set while a summary is
+    queued or being made, so that it is made only once.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "name")
@@ -54,7 +54,7 @@ class Session(models.Model):
         null=True, blank=True, help_text="A reset with clear_audit hides earlier events from the session's listing"
     )
 
-    # Given by `with_new_tokens`.
+    # Set by `with_new_tokens`.
     new_tokens: int | None
 
     objects = SessionQuerySet.as_manager()
@@ -62,7 +62,7 @@ class Session(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["namespace", "-last_message_at"], name="session_recent"),
-            # Those with turns that were not compared with earlier ones yet.
+            # Finds sessions with turns that were not compared with earlier memories yet.
             models.Index(
                 fields=["namespace", "last_message_at"],
                 name="session_unsettled",
@@ -76,5 +76,5 @@ class Session(models.Model):
 
     @property
     def unsummarised(self) -> int:
-        """Messages that the summary does not cover yet."""
+        """Returns the number of messages that the summary does not cover yet."""
         return self.message_count - self.summarised_turn

@@ -25,13 +25,17 @@ def fetch(
     of_tenants: bool = True,
     by_key: bool = False,
 ) -> list[tuple]:
-    """Returns the rows of the statement, which is part of the current transaction, if there is one.
+    """Runs the statement, within the current transaction if there is one, and returns its rows.
 
-    `prepared` keeps the parsed statement on the connection. Not for statements whose best plan depends on how large the
-    tenant is: PostgreSQL would go on using the plan that suited the first ones. `binary` has values sent as they are
-    stored: quicker for times and long `bytea`. Errors are Django's database errors. A statement that is not
-    `of_tenants` looks up who is calling, or the namespace of a name: it goes before PostgreSQL is told whose rows may
-    be touched. One that reads a few rows `by_key` is not limited by `limit_statements`, which costs a round trip.
+    - `prepared`: keep the parsed statement on the connection. It must be False if the best plan depends on the size of
+      the tenant, because PostgreSQL goes on using the plan that suited the first executions.
+    - `binary`: have values sent in binary form, which is faster for times and long `bytea`.
+    - `of_tenants`: False for statements that look up the caller or a namespace's name; these run before row-level
+      security is told the namespaces that may be reached.
+    - `by_key`: the statement reads a few rows by key, and is not subject to `limit_statements`, which would cost a
+      round trip.
+
+    Raises Django's database errors.
     """
     database = open_connection()
     if of_tenants:

@@ -1,4 +1,4 @@
-"""What models are trained on, and the adapters that were: each knows the memories that it has learnt."""
+"""Training data sets and the adapters trained on them; each records the memories that it has learnt."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class TrainingDataset(ScopedRow):
-    """Lines to train a model on, made of memories. Its id is the request id of its audit events.
+    """Represents lines to train a model on, made of memories. Its id is the request id of its audit events.
 
-    `options` are what was asked for; `manifest` is the account of what came of it. `stale` says how many of its
-    memories are not as they were, by reason; `erasures` are those that took one of them away. `problem` says why
-    nothing was made. `rebuild_of` is the adapter that is trained on it when it is made.
+    `options`: those of the request. `manifest`: the account of the result. `stale`: the number of its memories that
+    have changed since, by reason. `erasures`: the erasures that deleted one of them. `problem`: why nothing was made.
+    `rebuild_of`: the adapter that is trained on it afterwards.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -44,7 +44,7 @@ class TrainingDataset(ScopedRow):
 
 
 class TrainingPart(models.Model):
-    """A part of a file of a data set, compressed by zlib."""
+    """Holds a part of a file of a data set, compressed by zlib."""
 
     pk = models.CompositePrimaryKey("namespace_id", "dataset_id", "file", "number")
     namespace_id = models.BigIntegerField()
@@ -60,9 +60,9 @@ class TrainingPart(models.Model):
 
 
 class TrainingSource(models.Model):
-    """A memory that a data set has learnt. `fingerprint` is of what held of it then.
+    """Records a memory that a data set was made of. `fingerprint` identifies the content that held then.
 
-    `superseded`: another memory held in its place already, which the data set tells.
+    `superseded`: another memory had replaced it already, and the data set says so.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "dataset_id", "memory_id")
@@ -83,17 +83,17 @@ class TrainingSource(models.Model):
 
 class AdapterQuerySet(ScopedQuerySet["Adapter"]):
     def current(self) -> Self:
-        """Those that may still come to be used, or are used."""
+        """Selects the adapters that are used, or may still be."""
         return self.filter(state__in=(AdapterState.TRAINING, AdapterState.CANDIDATE, AdapterState.ACTIVE))
 
 
 class Adapter(ScopedRow):
-    """A LoRA adapter that was trained on a data set, and how it stands.
+    """Represents a LoRA adapter that was trained on a data set.
 
-    `files` are its files by name, each with `sha256` and `bytes`; empty when they are not there (any more). `metrics`
-    are what the trainer measured, `refusals` why the evaluation did not let it pass. `served_by` are the addresses of
-    the servers that have it loaded. `rebuild` asks for another one in its place. `erasures` took a memory away that it
-    has learnt.
+    `files`: by name, each with `sha256` and `bytes`; empty if there are none yet, or they were deleted. `metrics`:
+    those that the trainer measured. `refusals`: why the evaluation rejected it. `served_by`: the addresses of the
+    servers that have it loaded. `rebuild`: another one is to be trained in its place. `erasures`: the erasures that
+    deleted a memory that it has learnt.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -135,5 +135,5 @@ class Adapter(ScopedRow):
 
     @property
     def served_name(self) -> str:
-        """What a server of models calls it: no other namespace has that name."""
+        """Returns its name on a model server, which is unique among namespaces."""
         return f"memos-{self.namespace_id}-{self.name}"

@@ -1,4 +1,4 @@
-"""What is known of a memory beside itself: how it is used, and what it is exempt from."""
+"""The use, expiry and exemptions of memories, and the marks of background work."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from memory.models.scoped import ScopedQuerySet
 
 
 class MemoryUpkeep(models.Model):
-    """What decay and importance need to know of one memory. A memory that is new and was never used has no row.
+    """Holds what decay and importance need to know of a memory. A new memory that was never used has no row.
 
-    A table of its own, for memories are wide and are read by every search: no query ever waits for a use to be counted.
-    `expires_at` takes the place of the policy's time to live. `importance` is what was last computed: a memory that has
-    another one was given it by a person, and keeps it. `stale`: something that importance is made of has changed.
+    This is a separate table, because memories are wide and every search reads them, and so no query waits for a use to
+    be counted. `expires_at` overrides the policy's time to live. `importance` is the last computed value: if the memory
+    has another one, a person set it, and it is kept. `stale`: the importance must be computed again.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "memory_id")
@@ -41,10 +41,10 @@ class MemoryUpkeep(models.Model):
 
 
 class UpkeepMark(models.Model):
-    """How far background work has come, so that it goes on there. One row for each kind of work, of no tenant.
+    """Records the progress of background work, so that it continues there; one row for each kind of work, of no tenant.
 
-    `position`: the last audit event that was counted. `at_namespace`: the last namespace that was done, -1 when all
-    were. The others are the clock as `memory.governance.clock` judges it.
+    `position`: the last audit event that was counted. `at_namespace`: the last namespace that was done, or -1 if all
+    were. The other columns are the state of the clock, as `memory.governance.clock` judges it.
     """
 
     name = models.CharField(primary_key=True, max_length=20)

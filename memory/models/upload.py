@@ -1,4 +1,4 @@
-"""Files that arrive in parts, until an import or a load has dealt with them."""
+"""Files that are uploaded in parts, until an import or a load has processed them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class Upload(ScopedRow):
-    """A file of `size` bytes that its sender announced. `used_by` is the import or cube's file that it became."""
+    """Represents a file of `size` bytes that its sender announced. `used_by`: the import or load that uses it."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace_id = models.BigIntegerField()
@@ -33,7 +33,7 @@ class Upload(ScopedRow):
 
 
 class UploadPart(models.Model):
-    """A slice of the file. A part that its sender numbers is several of these."""
+    """Holds a slice of the file. A part as the sender numbers them is stored as several slices."""
 
     pk = models.CompositePrimaryKey("namespace_id", "upload_id", "number")
     namespace_id = models.BigIntegerField()

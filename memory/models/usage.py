@@ -1,4 +1,4 @@
-"""Calls of models over the network: what each took and cost, their sums by day, and what open ones may still take."""
+"""Model calls over the network: their tokens and costs, sums by day, and reservations of open calls."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class ModelCall(ScopedRow):
-    """One call of a model over the network. Models that run inside MemOS are no calls: they cost nothing.
+    """Represents a model call over the network. Models that run inside MemOS cost nothing, and are not recorded.
 
-    `estimated`: the provider did not count the tokens. `cost` (US dollars) is empty where no price is known.
+    `estimated`: the provider did not count the tokens. `cost` (US dollars) is empty if no price is known.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -48,7 +48,7 @@ class ModelCall(ScopedRow):
 
     class Meta:
         ordering = ["-id"]
-        # Of all namespaces together: for lists, and for the upkeep that deletes the oldest.
+        # Serves lists of all namespaces, and the upkeep that deletes the oldest calls.
         indexes = [models.Index(fields=["-id"], name="model_call_recent")]
 
     def __str__(self) -> str:
@@ -56,9 +56,10 @@ class ModelCall(ScopedRow):
 
 
 class UsageDay(models.Model):
-    """The calls of one UTC day that agree in all of the key; written with each of them, kept when their rows go.
+    """Holds the sums of the model calls of one UTC day that agree in all columns of the primary key.
 
-    Key 0: the worker or staff. `unpriced` calls are in no cost.
+    It is updated with each call, and stays when the calls' rows are deleted. `key_id` 0 is the worker or staff.
+    `unpriced` calls are not part of the cost.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "day", "key_id", "purpose", "kind", "provider", "model")
@@ -88,7 +89,7 @@ class UsageDay(models.Model):
 
 
 class UsageReservation(ScopedRow):
-    """The most that an open call may take of the budgets that it counts against. `id` is the call's."""
+    """Reserves the most that an open call may take of the budgets that it counts against. `id` is that of the call."""
 
     id = models.UUIDField(primary_key=True, editable=False)
     namespace_id = models.BigIntegerField()

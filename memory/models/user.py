@@ -1,4 +1,4 @@
-"""Users: the people whose memories are kept, and the namespaces that are theirs."""
+"""Users, whose memories are stored, and their namespaces."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class User(ScopedRow):
-    """A person or program that memories belong to. Who reaches the namespace it belongs to sees it, and nobody else.
+    """Represents a person or program that memories belong to. Only callers who reach its namespace see it.
 
-    It has no password: staff who sign in are Django's users. `preferences` are what the user wants, as clients keep
-    it; `metadata` is the clients' own.
+    It has no password; staff who sign in are Django's users. `preferences` and `metadata` are stored for clients.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -38,7 +37,7 @@ class User(ScopedRow):
 
 
 class UserNamespace(models.Model):
-    """That a namespace is a user's, besides the one that the user belongs to."""
+    """Gives a user another namespace, besides the one that the user belongs to."""
 
     pk = models.CompositePrimaryKey("namespace_id", "user_id")
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_index=False)
@@ -47,7 +46,7 @@ class UserNamespace(models.Model):
     objects = ScopedQuerySet.as_manager()
 
     class Meta:
-        # Of all namespaces together: those of one user.
+        # Finds the namespaces of a user.
         indexes = [models.Index(fields=["user_id"], name="usernamespace_of_user")]
 
     def __str__(self) -> str:
@@ -55,7 +54,10 @@ class UserNamespace(models.Model):
 
 
 class UserErasure(ScopedRow):
-    """The receipt of a user who was erased. `erasures` are those of memories, as {namespace_id, id}. No name."""
+    """Represents the receipt of an erased user, without a name.
+
+    `erasures`: those of the user's memories, as {namespace_id, id}.
+    """
 
     user_id = models.UUIDField(primary_key=True)
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_index=False)

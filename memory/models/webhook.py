@@ -1,4 +1,4 @@
-"""Webhooks of a namespace, and what was or is to be delivered to them."""
+"""Webhooks of a namespace, and their deliveries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class Webhook(ScopedRow):
-    """An address that is told of a namespace's events.
+    """Represents an address to which a namespace's events are delivered.
 
-    (`seen_xact`, `seen_id`) is the place in the audit log up to which deliveries were made. `secret` and
-    `former_secret` are encrypted. Texts are sent only on behalf of `reader`, a key that may read them. While it is
-    `leased_until` a moment, one process is at its deliveries; none is tried before `paused_until`.
+    (`seen_xact`, `seen_id`): the place in the audit log up to which deliveries were created. `secret` and
+    `former_secret` are encrypted. Texts are only sent on behalf of `reader`, a key that may read them. `leased_until`:
+    the time until which one process has the deliveries to itself. `paused_until`: the time before which none is
+    attempted.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -59,15 +60,15 @@ class Webhook(ScopedRow):
 
 class WebhookDeliveryQuerySet(ScopedQuerySet["WebhookDelivery"]):
     def waiting(self) -> Self:
-        """What is still to be delivered."""
+        """Selects the deliveries that are still to be made."""
         return self.filter(state=DeliveryState.WAITING)
 
 
 class WebhookDelivery(ScopedRow):
-    """One event on its way to a webhook. What is sent is made of the audit event when it is sent, and not kept.
+    """Represents the delivery of one event to a webhook. The body is made from the audit event for each attempt.
 
-    A test delivery has an event that the audit log does not have. `tries` are the attempts as {at, status, ms, error},
-    the newest last; `answer` is the beginning of the last answer's body.
+    The body is not stored. The event of a test delivery is not in the audit log. `tries`: the attempts as {at, status,
+    ms, error}, newest last. `answer`: the beginning of the body of the last answer.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -94,9 +95,9 @@ class WebhookDelivery(ScopedRow):
         ]
         indexes = [
             models.Index(fields=["namespace_id", "webhook_id", "-id"], name="delivery_recent"),
-            # Of all namespaces together: for the upkeep that deletes the oldest.
+            # Serves the upkeep, which deletes the oldest deliveries of all namespaces.
             models.Index(fields=["id"], name="delivery_oldest"),
-            # Few of many rows: what is still to be sent.
+            # The few deliveries that are still to be made.
             models.Index(
                 fields=["namespace_id", "webhook_id", "next_at", "id"],
                 name="delivery_waiting",

@@ -1,5 +1,5 @@
-"""Reads files as text: what a file is, and its text as Markdown with headings, tables and page breaks.
+"""Reads files as text: detects their kind, and converts them to Markdown with headings, tables and page breaks.
 
-Nothing here knows Django, settings or the database: it runs in a child process that is confined (`confine`), which
+This package doesn't know Django, settings or the database: it runs in a confined child process (`confine`), which
 `process` starts and watches.
 """

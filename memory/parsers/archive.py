@@ -1,4 +1,4 @@
-"""Looks into a zip (DOCX, PPTX and XLSX are such) before anything unpacks it: what it says of itself is checked."""
+"""Checks zip files, including DOCX, PPTX and XLSX, by what they declare, before anything unpacks them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.zip_directory import UnsafeDirectory, check_directory
 MAX_MEMBERS = 5_000
 MAX_MEMBER_BYTES = 256 * 1024**2
 MAX_TOTAL_BYTES = 512 * 1024**2
-# Office's XML shrinks to a twentieth; what shrinks to less than a two-hundredth, and is large, was made to.
+# Office's XML shrinks to a twentieth. A large part that shrinks to less than 1/200 was made to fill memory.
 MAX_RATIO = 200
 RATIO_COUNTS_FROM = 8 * 1024**2
 _MAX_DIRECTORY_BYTES = 2 * 1024**2
@@ -25,7 +25,7 @@ _DTD = ("<!DOCTYPE", "<!ENTITY")
 
 
 def list_names(path: Path) -> list[str]:
-    """The names of the zip's members. Raises FileRefused for one that is damaged or made to harm."""
+    """Return the names of the zip's members. Raise `FileRefused` for a damaged or malicious one."""
     _check_directory(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -41,7 +41,7 @@ def list_names(path: Path) -> list[str]:
 
 
 def refuse_declarations(path: Path) -> None:
-    """Raises FileRefused for a part that declares a document type, as no Office does: entities hide in it."""
+    """Raise `FileRefused` for a part with a document type: no Office writes one, and it may declare entities."""
     try:
         with zipfile.ZipFile(path) as archive:
             for entry in archive.infolist():
@@ -49,7 +49,7 @@ def refuse_declarations(path: Path) -> None:
                     continue
                 with archive.open(entry) as stream:
                     head = stream.read(_LOOKED_AT_BYTES)
-                # Whichever encoding it is in, the signs of the mark are ASCII's with zeros between them.
+                # The characters of the mark are ASCII in every encoding, possibly with zeros between them.
                 seen = head.replace(b"\0", b"").decode("latin-1").upper()
                 if any(mark in seen for mark in _DTD):
                     raise FileRefused(
@@ -76,7 +76,7 @@ def _check_member(entry: zipfile.ZipInfo) -> None:
 
 
 def _check_overlaps(entries: list[zipfile.ZipInfo]) -> None:
-    """Members that share their bytes make a large whole of a small file."""
+    """Refuse members that overlap: they make a small file unpack to a large one."""
     before = 0
     for entry in sorted(entries, key=lambda one: one.header_offset):
         if entry.header_offset < before:
@@ -94,4 +94,4 @@ def _check_directory(path: Path) -> None:
 
 
 def _describe_damage() -> FileRefused:
-    return FileRefused("damaged", "The file is cut off or damaged: send it again, or save it anew.")
+    return FileRefused("damaged", "The file is cut off or damaged: send it again, or save it with its program again.")

@@ -1,7 +1,7 @@
-"""Shows a cell's value as a spreadsheet program does, by its number format (ECMA-376, 18.8.30).
+"""Formats a cell's value as spreadsheet programs do, by its number format (ECMA-376, 18.8.30).
 
-Names of months and weekdays are English. A date in the format of the reader's own system, which the file does not know,
-is shown with its year first.
+Names of months and weekdays are English. A date in the format of the reader's system, which the file doesn't know, is
+written with the year first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 GENERAL = "General"
-# Formats of the file that stand for those of the reader's system.
+# Formats in the file that stand for those of the reader's system.
 _OF_SYSTEM = {"mm-dd-yy": "yyyy-mm-dd", "m/d/yy h:mm": "yyyy-mm-dd hh:mm", "m/d/yy": "yyyy-mm-dd"}
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|(?P<space>_.)|\*.|\[\$(?P<currency>[^\]-]*)[^\]]*\]'
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WEEKDAYS = "一二三四五六日"
-# Significant digits of a number without a format.
+# Number of significant digits of a number without a format.
 _DIGITS = 11
 _TESTS = {
     "<": lambda a, b: a < b, ">": lambda a, b: a > b, "=": lambda a, b: a == b, "<=": lambda a, b: a <= b,
@@ -39,7 +39,7 @@ class _Token(NamedTuple):
 
 
 def show_value(value: object, code: str) -> str:
-    """Show a value (text, a truth, a number, a moment or a duration) in the number format `code`."""
+    """Format a value (text, bool, number, date, time or duration) by the number format `code`."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -55,7 +55,7 @@ def show_value(value: object, code: str) -> str:
 
 
 def _split(code: str) -> list[list[_Token]]:
-    """Read a format's sections: of positive and negative numbers, zero, and text."""
+    """Parse a format into its sections: for positive and negative numbers, zero, and text."""
     sections: list[list[_Token]] = [[]]
     for match in _TOKEN.finditer(code):
         kind = match.lastgroup
@@ -88,7 +88,7 @@ def _show_number(value: Decimal, sections: Sequence[list[_Token]]) -> str:
 
 
 def _choose(value: Decimal, sections: Sequence[list[_Token]]) -> tuple[list[_Token], Decimal]:
-    """Find the section of a number, and the number that it shows: a section of negative ones has its own sign."""
+    """Return the section for a number, and the number to show: a section for negative numbers has its own sign."""
     conditions = [next((one.text for one in section if one.kind == "condition"), None) for section in sections]
     if any(conditions):
         for section, condition in zip(sections, conditions, strict=True):
@@ -111,7 +111,7 @@ def _show_general(value: Decimal) -> str:
 
 
 def _show_digits(value: Decimal, section: Sequence[_Token]) -> tuple[str, bool]:
-    """Show a positive number, and tell whether it is more than zero as it is shown."""
+    """Return a positive number as formatted, and whether it is more than zero after rounding."""
     value *= 100 ** sum(token.text == "%" for token in section)
     kinds = [token.kind for token in section]
     signs = [token.text if token.kind == "sign" else "" for token in section]
@@ -148,7 +148,7 @@ def _show_digits(value: Decimal, section: Sequence[_Token]) -> tuple[str, bool]:
 
 
 def _find_scale(signs: Sequence[str], last: int) -> Iterator[str]:
-    """Find the commas right behind the last digit: each divides by a thousand."""
+    """Yield the commas directly after the last digit, each of which divides by a thousand."""
     for sign in signs[last + 1 :]:
         if sign != ",":
             return
@@ -156,9 +156,9 @@ def _find_scale(signs: Sequence[str], last: int) -> Iterator[str]:
 
 
 def _fill(left: str, whole: Sequence[int], section: Sequence[_Token]) -> Iterator[tuple[int, str]]:
-    """Spread the digits before the point over their places, from the right; the first place has those that are left.
+    """Distribute the digits before the point over their places, from the right; the first place gets the rest.
 
-    They stay together unless the format puts something between them, as in a telephone number.
+    They stay together unless the format has text between them, as in a telephone number.
     """
     if not whole:
         return
@@ -173,7 +173,7 @@ def _fill(left: str, whole: Sequence[int], section: Sequence[_Token]) -> Iterato
 
 
 def _trim(right: str, places: Sequence[str]) -> str:
-    """Drop the zeros at the end that the format shows only when they count."""
+    """Drop final zeros that the format shows only if they are significant."""
     while right and right[-1] == "0" and places[len(right) - 1] != "0":
         right = right[:-1]
     return right

@@ -1,6 +1,6 @@
-"""Takes from a process what a parser has no need of, once and for all: memory, time, files, network, new programs.
+"""Permanently confines a process to what a parser needs of memory, CPU time, files, network and programs.
 
-Linux has all of it; elsewhere the limits of POSIX remain.
+Linux enforces all of it; other systems only the POSIX limits.
 """
 
 from __future__ import annotations
@@ -25,40 +25,41 @@ MAX_OPEN_FILES = 64
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
-# Of <linux/audit.h>, the number of the call `clone`, and those of calls that are refused: socket, connect, bind,
-# execve, execveat, ptrace, process_vm_readv, process_vm_writev, io_uring_setup, kill, tkill, pidfd_open; fork, vfork.
+# The architecture's number in <linux/audit.h>, the number of `clone`, and those of refused calls: socket, connect,
+# bind, execve, execveat, ptrace, process_vm_readv, process_vm_writev, io_uring_setup, kill, tkill, pidfd_open; fork,
+# vfork.
 _CALLS = {
     "x86_64": (0xC000003E, 56, (41, 42, 49, 59, 322, 101, 310, 311, 425, 62, 200, 434, 57, 58)),
     "aarch64": (0xC00000B7, 220, (198, 203, 200, 221, 281, 117, 270, 271, 425, 129, 130, 434)),
 }
-# It hides its flags from the filter; to the C library it is not there, and `clone` is used instead.
+# Its flags are hidden from the filter, so it is reported as missing, and the C library falls back to `clone`.
 _CLONE_3 = 435
 _CLONE_THREAD = 0x10000
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_IF_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _REFUSE, _NOT_THERE, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS, 0x80000000
-# Where the filter finds the call's number, its architecture and its first argument.
+# Offsets of the call's number, its architecture and its first argument in the filter's input.
 _NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16
-# Numbers of another table of system calls (x32), by which the same calls could be made.
+# Numbers from here on belong to another table (x32) with the same calls.
 _OTHER_TABLE = 0x40000000
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """`memory`: bytes of address space; `cpu_seconds`: of all threads; `file_bytes`: of each file that it writes."""
+    """Limits of a process: bytes of address space, CPU seconds of all threads, and bytes of each file it writes."""
 
     memory: int
     cpu_seconds: int
     file_bytes: int
 
 
-# How many of this process's children must not look into it now.
+# Number of child processes that must not look into this one now.
 _hiding = threading.Lock()
 _hidden_from = 0
 
 
 @contextmanager
 def hide_memory() -> Iterator[None]:
-    """Inside, other processes of the same user see neither this one's memory nor its environment (Linux)."""
+    """Hide this process's memory and environment from other processes of the same user (Linux)."""
     global _hidden_from  # noqa: PLW0603 - a state of the process
     if sys.platform != "linux":
         yield
@@ -77,9 +78,9 @@ def hide_memory() -> Iterator[None]:
 
 
 def confine(limits: ProcessLimits, *, parent: int, readable: Iterable[str] = ()) -> None:
-    """Confines this process, which ends with its `parent`. What the system cannot do is left out, but for limits.
+    """Confine this process, which ends with its `parent`. Except for the limits, what the system can't do is skipped.
 
-    It writes in its working directory alone, and reads nothing beside that, the code and what is `readable`.
+    The process can write only in its working directory, and read only that, the code and `readable`.
     """
     for what, most in (
         (resource.RLIMIT_AS, limits.memory),
@@ -88,7 +89,7 @@ def confine(limits: ProcessLimits, *, parent: int, readable: Iterable[str] = ())
         (resource.RLIMIT_CORE, 0),
     ):
         _lower(what, most, most)
-    # The first signal ends it, the second, a second later, also one that will not end.
+    # The first signal ends it; the second, one second later, ends it even if it ignores the first.
     _lower(resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1)
     if sys.platform != "linux":
         return
@@ -96,8 +97,9 @@ def confine(limits: ProcessLimits, *, parent: int, readable: Iterable[str] = ())
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
-    # A network without an interface, and users of its own: by those it has no right to look into its parent's memory,
-    # which has the server's secrets. A container may forbid both, then the filter alone keeps it off the network.
+    # A network without interfaces, and a separate user namespace, in which the process has no right to look into the
+    # memory of its parent, which holds the server's secrets. A container may forbid both; then only the filter keeps
+    # the process off the network.
     if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         libc.unshare(_CLONE_NEWNET)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -106,7 +108,7 @@ def confine(limits: ProcessLimits, *, parent: int, readable: Iterable[str] = ())
 
 
 def _lower(what: int, soft: int, hard: int) -> None:
-    """Sets a limit of this process; one that is lower already stays."""
+    """Set a limit of this process, unless it is already lower."""
     most = resource.getrlimit(what)[1]
     if most != resource.RLIM_INFINITY:
         soft, hard = min(soft, most), min(hard, most)
@@ -114,13 +116,13 @@ def _lower(what: int, soft: int, hard: int) -> None:
 
 
 def _refuse_calls(libc: ctypes.CDLL) -> None:
-    """Has the kernel refuse what opens connections, starts programs or processes, or touches others; threads may be."""
+    """Make the kernel refuse calls that connect, start programs or processes, or touch others; threads are allowed."""
     known = _CALLS.get(platform.machine())
     if known is None:
         return
     architecture, clone, numbers = known
     count = len(numbers)
-    # Each step is (what, how many to pass over if so, and if not, with what); the last three are where they lead.
+    # Each step is (operation, steps to skip if true, steps to skip if false, operand); the last three are the outcomes.
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_JUMP_EQUAL, 1, 0, architecture),

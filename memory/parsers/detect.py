@@ -1,4 +1,4 @@
-"""Tells what a file is by its content; its name decides only between kinds of text."""
+"""Detects the kind of a file by its content; its name decides only between kinds of text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.parsers.refusal import FileRefused
 
 PDF, DOCX, PPTX, XLSX, IMAGE = "pdf", "docx", "pptx", "xlsx", "image"
 HTML, MARKDOWN, EML, CSV, JSON, TEXT = "html", "markdown", "eml", "csv", "json", "text"
-# These need optional parsers; the others are read without.
+# These need optional parsers.
 NEEDS_PARSER = (PDF, DOCX, PPTX, XLSX, IMAGE)
 ALLOWED = "PDF, DOCX, PPTX, XLSX, HTML, Markdown, EML, CSV, JSON and text"
 
@@ -36,7 +36,7 @@ _OTHERS = {
     b"%!PS": "is PostScript: make it a PDF",
 }
 HEAD_BYTES = 4096
-# No text in any code page holds these.
+# No text in any code page contains these bytes.
 _BINARY = re.compile(rb"[\x00-\x06\x0e-\x1a]")
 _MARKUP = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _HEADERS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{0,60}:[^\n]*\n(?:[ \t][^\n]*\n)*){2,}")
@@ -44,7 +44,7 @@ _MAIL = re.compile(r"^(?:from|received|message-id|mime-version|return-path):", r
 
 
 def detect(path: Path, name: str) -> str:
-    """The kind of the file at `path`, which its sender calls `name`. Raises FileRefused for what is not allowed."""
+    """Return the kind of the file at `path`, which its sender calls `name`. Raise `FileRefused` if it isn't allowed."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
     if not head.strip():
@@ -82,8 +82,8 @@ def _detect_binary(path: Path, head: bytes) -> str | None:
 def _detect_text(head: bytes, claimed: str | None) -> str:
     marked = next((name for mark, name in MARKS if head.startswith(mark)), find_utf_16(head))
     if marked is None and _BINARY.search(head):
-        raise FileRefused("unsupported", f"The file is none of what is read: {ALLOWED}.")
-    # The beginning of a page or a message is ASCII, so its code page does not matter.
+        raise FileRefused("unsupported", f"The file has none of the supported types: {ALLOWED}.")
+    # The start of a page or a message is ASCII, so its code page doesn't matter.
     text = head.decode(marked or "latin-1", "ignore")
     if claimed in (HTML, MARKDOWN, CSV, JSON, TEXT):
         return claimed

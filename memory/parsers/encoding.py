@@ -1,8 +1,8 @@
-"""Decodes the bytes of a text file: by its mark, as UTF-8, as it declares, else by a guess that is named.
+"""Decodes text files: by byte order mark, as UTF-8, as declared, or else by a guess that is reported.
 
-A short text of Chinese, Japanese or Korean is valid in several of their code pages, and charset-normalizer then takes
-the wrong one for a third of them. These code pages put common characters together, so the one in which nearly all
-characters are common is right. Code pages of one byte a character are left to charset-normalizer.
+A short Chinese, Japanese or Korean text is valid in several of their code pages, and charset-normalizer takes the wrong
+one for a third of them. These code pages put common characters together, so the one in which nearly all characters are
+common is right. Single-byte code pages are left to charset-normalizer.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
-# Programs write these names and mean the larger code page, as browsers know (WHATWG's Encoding Standard).
+# Programs write these names and mean the larger code page, as browsers assume (WHATWG's Encoding Standard).
 _MEANT = {
     "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "shift_jis": "cp932", "euc_kr": "cp949",
     "iso8859-1": "cp1252", "ascii": "cp1252", "iso8859-9": "cp1254", "tis-620": "cp874",
 }  # fmt: skip
 _ALIASES = {"x-sjis": "cp932", "x-gbk": "gb18030", "x-euc-jp": "euc_jp", "ks_c_5601-1987": "cp949"}
-# A declaration that can be read cannot be of these; and UTF-7 hides what it says.
+# A readable declaration can't be true if it names one of these, and UTF-7 hides its content.
 _UNLIKELY = re.compile(r"utf-?(?:7|16|32)", re.IGNORECASE)
 _DECLARED = re.compile(
     rb"""<meta\b[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)|^\s*<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)""",
@@ -36,13 +36,13 @@ _DECLARED_BYTES, _GUESSED_BYTES, _SCORED_BYTES = 4_096, 256 * 1024, 32 * 1024
 _UTF_8_CHAR = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _CONTROLS = re.compile(r"[\x00-\x06\x0e-\x1a]")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
-# A file with this share of its bytes in whole UTF-8 characters is damaged UTF-8.
+# A file with at least this share of its non-ASCII bytes in whole UTF-8 characters is damaged UTF-8.
 _DAMAGED = 0.8
 _COMMON = 0.75
-# Korean bytes are common Chinese and Japanese characters, too: most Korean text has some of these syllables.
+# Korean bytes are also common Chinese and Japanese characters, but most Korean text has some of these syllables.
 _KOREAN = frozenset("이다는을의가고에하지를도은로기사니서한리인어자시아나대그있일해정수들과보전라여부상")
-# All that Western languages write, and what shows that the bytes are of another alphabet: runs of accents, and signs
-# within a word.
+# All characters of Western languages, and evidence for another alphabet: runs of accented letters, and signs inside a
+# word.
 _WESTERN = re.compile(
     r"[\x00-\x7fÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüÿŒœ\xa0€‚„…†‡‰‘’“”•–—™‹›¡¢£¥§©ª«®°±²³´µ¶·¹º»¼½¾¿×]*"
 )
@@ -54,13 +54,13 @@ _ONE_BYTE = [
 
 
 def note_guess(encoding: str) -> str:
-    """Say how a file was read that does not say it itself."""
+    """Return a note on a file whose encoding was guessed."""
     return f"The file does not say how it is encoded: it was read as {encoding}, which was guessed."
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """Holds a text with one kind of line ends, and its encoding; `guessed`: nothing in the file says which it is."""
+    """A text with uniform line endings, and its encoding; `guessed` means that nothing in the file declares it."""
 
     text: str
     encoding: str
@@ -68,12 +68,12 @@ class DecodedText:
 
     @property
     def notes(self) -> list[str]:
-        """Returns sentences on how it was read, where that was guessed."""
+        """Notes on how the text was read, if that was guessed."""
         return [note_guess(self.encoding)] if self.guessed else []
 
 
 def decode(data: bytes, *, declared: str | None = None) -> DecodedText:
-    """Decode a file, or a part of a message whose header declares its encoding. Raises FileRefused."""
+    """Decode a file, or a part of a message whose header declares its encoding. Raise `FileRefused` if that fails."""
     found = _decode(data, declared)
     if "\0" in found.text:
         raise FileRefused("unsupported", "The file holds NUL characters, so it is no text.")
@@ -81,20 +81,20 @@ def decode(data: bytes, *, declared: str | None = None) -> DecodedText:
 
 
 def find_encoding(beginning: bytes) -> tuple[str, bool]:
-    """Find the encoding of a file by its beginning, which may end within a character, and whether it is a guess.
+    """Return the encoding of a file by its beginning, which may end inside a character, and whether it is a guess.
 
-    Raises FileRefused.
+    Raise `FileRefused` if the encoding can't be determined.
     """
     if (wide := find_wide(beginning)) is not None:
         return wide
-    # No character of any other encoding ends or goes on with one of these signs.
+    # Characters of other encodings never end or continue with one of these.
     end = max(beginning.rfind(sign) for sign in (b"\n", b'"'))
     found = _decode(beginning[: end + 1] or beginning, None)
     return found.encoding, found.guessed
 
 
 def find_wide(beginning: bytes) -> tuple[str, bool] | None:
-    """Find the encoding of a file that begins with a mark, or is UTF-16 without one, and whether it is a guess."""
+    """Return the encoding of a file with a byte order mark or in UTF-16, and whether it is a guess; else None."""
     for mark, encoding in MARKS:
         if beginning.startswith(mark):
             return encoding.removesuffix("-sig"), False
@@ -103,7 +103,7 @@ def find_wide(beginning: bytes) -> tuple[str, bool] | None:
 
 
 def find_utf_16(data: bytes) -> str | None:
-    """Find which UTF-16 without a mark the data are, by the zero bytes of its signs, letters and line ends."""
+    """Return which UTF-16 without a mark the data are, by the zero bytes of their ASCII characters, or None."""
     low, high = data[1::2].count(0), data[0::2].count(0)
     if low + high == 0 or len(data) % 2 or max(low, high) < len(data) / 20 or min(low, high) > max(low, high) / 10:
         return None
@@ -153,7 +153,7 @@ def _find_declared(data: bytes) -> str | None:
 
 
 def find_codec(name: str | None) -> str | None:
-    """Find Python's codec for a declared name; None for one that is unknown, or cannot be meant."""
+    """Return Python's codec for a declared name, or None for one that is unknown or can't be meant."""
     plain = (name or "").strip().lower()
     try:
         codec = codecs.lookup(_ALIASES.get(plain, plain))
@@ -165,7 +165,7 @@ def find_codec(name: str | None) -> str | None:
 
 
 def _guess_many_bytes(data: bytes) -> str | None:
-    """Find the code page of Chinese, Japanese or Korean in which most characters are common ones."""
+    """Return the Chinese, Japanese or Korean code page in which most characters are common, or None."""
     scores = {}
     for encoding, is_common in _MANY_BYTES.items():
         text = _try(data, encoding)
@@ -180,7 +180,7 @@ def _guess_many_bytes(data: bytes) -> str | None:
 
 
 def _weigh(is_common: Callable[[int, int], bool], encoding: str, character: str) -> float:
-    """Weigh a character: signs tell little, as every code page has them."""
+    """Weigh a character as common or not; punctuation says little, because every code page has it."""
     if "\u3000" <= character <= "\u3011" or "\uff01" <= character <= "\uff1f" or "\u2010" <= character <= "\u203b":
         return _COMMON
     code = character.encode(encoding)
@@ -191,8 +191,8 @@ def _is_shift_jis(lead: int, trail: int) -> bool:
     return lead == 0x82 or (lead == 0x83 and trail <= 0x96) or 0x88 <= lead <= 0x97
 
 
-# Tests whether a character is common, by its two bytes: a syllable, or of the first level of its standard. Korean is
-# first, and wins a tie.
+# Each function tells whether a character is common by its two bytes: a syllable, or one of the first level of its
+# standard. Korean is first, so that it wins a tie.
 _MANY_BYTES: dict[str, Callable[[int, int], bool]] = {
     "cp949": lambda lead, trail: 0xB0 <= lead <= 0xC8 and trail >= 0xA1,
     "gb18030": lambda lead, trail: 0xB0 <= lead <= 0xD7 and trail >= 0xA1,

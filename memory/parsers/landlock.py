@@ -1,6 +1,6 @@
-"""Landlock (Linux 5.13 and later): from here on, this process opens files in the named folders alone, and no others.
+"""Restricts the files that a process can open to certain folders with Landlock (Linux 5.13 and later).
 
-What an older kernel does not know yet is left out; without Landlock nothing changes.
+Rights that an older kernel doesn't know are skipped; without Landlock nothing changes.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
-# The numbers are the same on every architecture.
+# The numbers are the same on all architectures.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION, _PATH_BENEATH = 1, 1
 _PR_SET_NO_NEW_PRIVS = 38
-# Of <linux/landlock.h>, rights to files and folders.
+# Rights to files and folders from <linux/landlock.h>.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _ALL_OF_1 = (1 << 13) - 1
-# Rights to network and other processes, of which none is given.
+# Rights to the network and to other processes, none of which is granted.
 _TCP, _OUTSIDE = 0b11, 0b11
 _TO_READ = _READ_FILE | _READ_DIR
 _TO_WRITE = _TO_READ | _WRITE_FILE | _TRUNCATE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _REFER
 _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _ROOT = Path(__file__).resolve().parents[2]
-# Shared libraries, and what the C library and programs in it look up; never /etc, /home, /proc or a temporary folder.
+# Shared libraries and what they look up; never /etc, /home, /proc or a temporary folder as a whole.
 _SYSTEM = (
     "/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64",
     "/etc/ld.so.cache", "/usr/share/zoneinfo", "/usr/share/locale", "/usr/share/fonts", "/proc/self",
@@ -38,15 +38,17 @@ _SYSTEM = (
 
 
 def read_version() -> int:
-    """Which version of Landlock the kernel has; 0: none, or it is turned off."""
+    """Return the kernel's version of Landlock; 0 if it has none or it is turned off."""
     if sys.platform != "linux":
         return 0
     return max(0, _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION)))
 
 
 def restrict(*, writable: Path, readable: Iterable[str] = ()) -> bool:
-    """Lets this process, which has one thread, read the interpreter's folders, MemOS' code and what is `readable`, and
-    write in `writable` alone; for good. False where the kernel does not: then nothing is restricted."""
+    """Permanently restrict this single-threaded process to the interpreter's folders, MemOS' code and `readable`.
+
+    It can write in `writable` only. Return False if the kernel can't do that, in which case nothing is restricted.
+    """
     version = read_version()
     if not version:
         return False
@@ -68,7 +70,7 @@ def restrict(*, writable: Path, readable: Iterable[str] = ()) -> bool:
 
 
 def _list_code() -> list[str]:
-    """Where the interpreter and the installed packages are, and MemOS' own package: beside that lie its settings."""
+    """Return the folders of the interpreter, of installed packages, and of MemOS' package but not its settings."""
     named = sysconfig.get_paths()
     places = [named[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     above = {_ROOT, *_ROOT.parents}
@@ -77,7 +79,7 @@ def _list_code() -> list[str]:
 
 
 def _allow(ruleset: int, place: str, rights: int) -> bool:
-    """Whether the rights hold from now on in the folder, or for the file; a place that is not there has none."""
+    """Grant rights to a folder or file; return False if that fails, for example because it doesn't exist."""
     try:
         opened = os.open(place, os.O_PATH | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""A message (EML): who, when, what about, and what it says. Attachments are named, and not opened."""
+"""Reads an email message (EML) with its headers and body; attachments are named but not opened."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_mail(data: bytes) -> tuple[str, str, list[str]]:
 
 
 def _write_header(message: EmailMessage, name: str, charset: str | None) -> str:
-    """Return a header in one line; what it has in bytes, as old programs write it, is read as `charset` or guessed."""
+    """Return a header on one line; raw bytes, as written by old programs, are read as `charset` or guessed."""
     raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
     try:
         plain = decode(raw.encode("utf-8", "surrogateescape"), declared=charset).text

@@ -1,4 +1,4 @@
-"""Reads PDF, DOCX, PPTX and images with the optional parser xberg: bytes only, never an address."""
+"""Reads PDF, DOCX, PPTX and images with the optional parser xberg, from bytes only and never from an address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_OCR = (
     "Text in images is read by OCR, which is not set up: install Tesseract's language files, and set MEMOS_OCR_FOLDER "
     "to their folder (tessdata)."
 )
-# A page break, on a line of its own: which page a chunk is of is counted by it.
+# A page break on a separate line, by which the page of a chunk is counted.
 PAGE_BREAK = "\n\n\f\n\n"
 _MAX_TABLE_CELLS = 200_000
 _MAX_XML_DEPTH = 256
@@ -28,7 +28,7 @@ _MAX_XML_DEPTH = 256
 
 @dataclass(frozen=True, slots=True)
 class OfficeText:
-    """`pages` is None where the file has none, as Word's, whose pages depend on the printer."""
+    """The text of a document; `pages` is None for kinds without fixed pages, like Word, where the printer decides."""
 
     text: str
     title: str
@@ -37,19 +37,19 @@ class OfficeText:
 
 
 def is_installed() -> bool:
-    """Whether the parser is there."""
+    """Tell whether the parser is installed."""
     return util.find_spec(PACKAGE) is not None
 
 
 def name_version() -> str:
-    """`xberg 1.3.9`."""
+    """Return the parser's name and version, like `xberg 1.3.9`."""
     return f"{PACKAGE} {metadata.version(PACKAGE)}"
 
 
 def read_office(
     data: bytes, kind: str, *, max_pages: int, max_chars: int, ocr_folder: str, ocr_languages: list[str]
 ) -> OfficeText:
-    """Return the file's text as Markdown, its pages or slides apart. Raises FileRefused."""
+    """Return the file's text as Markdown, with page breaks between pages or slides. Raise `FileRefused` if it fails."""
     if not is_installed():
         raise FileRefused("parser_missing", MISSING)
     if kind == IMAGE and not ocr_folder:
@@ -82,7 +82,7 @@ def read_office(
         found = asyncio.run(xberg.extract(source, config))
     except MemoryError:
         raise
-    except Exception as error:  # It raises RuntimeError for whatever its native part says.
+    except Exception as error:  # It raises RuntimeError for every error of its native part.
         raise _explain(str(error)) from None
     if found.errors or not found.results:
         said = "; ".join(str(getattr(one, "message", one)) for one in found.errors)
@@ -112,7 +112,7 @@ def _plain(text: str) -> str:
 
 
 def _explain(said: str) -> FileRefused:
-    """What the parser says, as a reason; its words may quote the file, and are not passed on."""
+    """Return a reason for the parser's error, whose own words may quote the file and are not passed on."""
     lower = said.lower()
     if "password" in lower or "encrypt" in lower:
         return FileRefused("encrypted", "The file has a password: save it without one.")
@@ -122,7 +122,7 @@ def _explain(said: str) -> FileRefused:
         return FileRefused("bomb", "The file would grow beyond every limit when it is read: it is refused.")
     if "tesseract" in lower or "ocr error" in lower or "tessdata" in lower:
         return FileRefused("ocr_missing", NO_OCR)
-    return FileRefused("damaged", "The file is cut off or damaged: open it in its program, and save it anew.")
+    return FileRefused("damaged", "The file is cut off or damaged: open it in its program, and save it again.")
 
 
 def _too_many_pages() -> FileRefused:

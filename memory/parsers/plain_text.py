@@ -1,4 +1,4 @@
-"""Writes tables and data that need no parser as Markdown."""
+"""Converts CSV and JSON to Markdown without a parser package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SNIFFED_CHARS = 8_192
 
 
 def write_table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of a Markdown table; the first row has the names of the columns."""
+    """Yield the lines of a Markdown table; the first row contains the names of the columns."""
     width = 0
     for row in rows:
         cells = [_write_cell(cell) for cell in row]
@@ -29,7 +29,7 @@ def write_table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def read_csv(text: str) -> tuple[str, int]:
-    """A table, and 1: the number of tables."""
+    """Return the CSV as a Markdown table, and 1 as the number of tables."""
     try:
         dialect: Any = csv.Sniffer().sniff(text[:_SNIFFED_CHARS].rsplit("\n", 1)[0] or text, delimiters=",;\t|")
     except csv.Error:
@@ -41,7 +41,7 @@ def read_csv(text: str) -> tuple[str, int]:
 
 
 def read_json(text: str, *, by_lines: bool) -> str:
-    """A line `path: value` for each value; of `by_lines`, each line is a value of its own."""
+    """Return a line `path: value` for each value; with `by_lines`, each line of the text is a separate JSON value."""
     parts = [line for line in text.split("\n") if line.strip()] if by_lines else [text]
     lines: list[str] = []
     for number, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""Has a file read in a child process of its own, which is ended when it takes too long; nothing of it stays behind."""
+"""Reads a file in a child process that is killed when it takes too long and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from memory.parsers.refusal import FileRefused
 log = logging.getLogger("memos.parsers")
 
 _ROOT = Path(__file__).resolve().parents[2]
-# -I: neither the environment nor the working directory says what is imported.
+# The option -I keeps the environment and the working directory from deciding the imports.
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from memory.parsers.read_file import main; main()"
 _MEMORY = re.compile(r"MemoryError|memory allocation|[Oo]ut of memory|failed to map|Cannot allocate")
-# Characters as JSON: up to six bytes each.
+# Size of a character in JSON: up to six bytes.
 _BYTES_A_CHAR = 6
-# A parser unpacks its libraries to a temporary folder.
+# Limits for what the child reports, and the minimum size of its files: a parser unpacks its libraries to a folder.
 _MAX_SAYS_CHARS, _MAX_PARSER_CHARS, _MAX_NOTES, _MOST = 500, 60, 20, 2**31 - 1
 _LEAST_FILE_BYTES = 32 * 1024**2
 _SAYS = {
     "memory": "Reading the file takes more memory than it may: send it in parts.",
     "cpu_time": "Reading the file takes more CPU time than it may: send it in parts.",
     "wall_time": "Reading the file takes longer than it may: send it in parts.",
-    "crashed": "The parser ended on this file without a word: save it anew with another program, or as a PDF.",
+    "crashed": "The parser crashed on this file: save it again with another program, or as a PDF.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ParserLimits:
-    """What reading one file may take: bytes of memory, seconds of CPU and of the clock, pages, characters of text.
+    """Limits for reading one file: bytes of memory, seconds of CPU and wall time, pages, characters of text.
 
-    `ocr_folder`: where Tesseract's languages are; empty: images are not read.
+    `ocr_folder` is the folder of Tesseract's languages; if it is "", images aren't read.
     """
 
     memory: int
@@ -57,8 +57,11 @@ class ParserLimits:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """Holds a file's text. Form feeds end its `pages`. `parser` and its version read it in `seconds`; the child took up
-    to `peak` bytes of memory (None: not known). `notes`: what was guessed or left out, in sentences."""
+    """The text of a file, in which form feeds end its `pages`.
+
+    `parser`, with its version, read it in `seconds`, and used up to `peak` bytes of memory (None if unknown). `notes`
+    are sentences on what was guessed or left out.
+    """
 
     kind: str
     text: str
@@ -73,8 +76,10 @@ class ParsedFile:
 
 
 def parse(path: Path, name: str, limits: ParserLimits, *, watch: Callable[[int], None] | None = None) -> ParsedFile:
-    """Reads the file at `path`, which its sender calls `name`. `watch` is told the child's process id. Raises
-    FileRefused, whatever the file does to its reader."""
+    """Read the file at `path`, which its sender calls `name`. `watch` gets the child's process id.
+
+    Raise `FileRefused` if it fails, whatever the file does to its reader.
+    """
     with tempfile.TemporaryDirectory(prefix="memos-parser-") as folder:
         shutil.copyfile(path, Path(folder) / GIVEN)
         asked = {
@@ -111,7 +116,7 @@ def parse(path: Path, name: str, limits: ParserLimits, *, watch: Callable[[int],
 
 
 def _make_environment(folder: str) -> dict[str, str]:
-    """All that the child is told: where it may write, and that one thread for each kind of work will do."""
+    """Return the child's whole environment: where it may write, and one thread for each kind of work."""
     return {
         "HOME": folder,
         "TMPDIR": folder,
@@ -134,7 +139,7 @@ def _wait(child: subprocess.Popen[bytes], *, until: float) -> None:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kills the child, and what it may have started; waits for it."""
+    """Kill the child and what it may have started, and wait for it."""
     if child.poll() is None:
         try:
             os.killpg(child.pid, signal.SIGKILL)
@@ -144,7 +149,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLimits) -> ParsedFile:
-    """What the child has found. Nothing of it is believed: a file may have taken it over."""
+    """Return the child's result, which is validated because a file may have taken over the child."""
     answer = folder / FOUND
     if status != 0 or not answer.is_file() or answer.is_symlink():
         reason = _tell_reason(status, (folder / "errors").read_bytes()[-4096:].decode("utf-8", "replace"))
@@ -153,7 +158,7 @@ def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLim
         found = json.loads(answer.read_bytes())
         if (reason := found.get("refused")) is not None:
             if "error" in found:
-                log.warning("a parser broke down", extra={"error": str(found["error"])[:100]})
+                log.warning("a parser crashed", extra={"error": str(found["error"])[:100]})
             says = found.get("says") or _SAYS.get(str(reason), _SAYS["crashed"])
             raise FileRefused(str(reason), clean(str(says)[:_MAX_SAYS_CHARS]))
         return ParsedFile(
@@ -177,10 +182,10 @@ def _count(value: object) -> int:
 
 
 def _tell_reason(status: int, said: str) -> str:
-    """Why the child ended without an answer."""
+    """Return why the child ended without an answer."""
     if status == -signal.SIGXCPU:
         return "cpu_time"
-    # The system kills what takes more memory than there is.
+    # The system kills processes that take more memory than there is.
     if status == -signal.SIGKILL or re.search(
         r"MemoryError|memory allocation|[Oo]ut of memory|failed to map|Cannot allocate", said
     ):

@@ -1,4 +1,4 @@
-"""Reads one file; the beginning of the child process (`main`), which confines itself before it looks at the file."""
+"""Reads one file; `main` is the entry point of the child process, which confines itself before it opens the file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memory.parsers.confine import ProcessLimits, confine
 from memory.parsers.office import name_version, read_office
 from memory.parsers.refusal import FileRefused
 
-# What reads plain kinds; it goes up when they are read otherwise, so that one knows what to read again.
+# Version of the reader for plain kinds; raise it when they are read differently, to show which files to read again.
 OWN_PARSER = "memos 2"
-# Where the child finds what it is asked, the file, and where it puts what it found.
+# The child's input: the request and the file; and its output.
 ASKED, GIVEN, FOUND = "asked.json", "given", "found.json"
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 _JSON_LINES = (".jsonl", ".ndjson")
@@ -23,7 +23,7 @@ _MARKDOWN_KINDS = (detect.MARKDOWN, detect.HTML, detect.EML, detect.CSV)
 
 
 def main() -> None:
-    """Reads the file of the working directory, and writes down what it holds or why it is refused."""
+    """Read the file in the working directory, and write its content or the reason for refusing it."""
     asked = json.loads(Path(ASKED).read_text())
     limits = ProcessLimits(asked["memory"], asked["cpu_seconds"], asked["file_bytes"])
     confine(limits, parent=asked["parent"], readable=[asked["ocr_folder"]] if asked["ocr_folder"] else [])
@@ -47,12 +47,12 @@ def main() -> None:
     except OSError:
         os.truncate(FOUND, 0)
         Path(FOUND).write_text(json.dumps({"refused": "too_large", "says": "The file's text is too long to be kept."}))
-    # A parser's threads may still run, and would touch an interpreter that is being taken down.
+    # A parser's threads may still run, and would crash in an interpreter that shuts down.
     os._exit(0)
 
 
 def read_file(path: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """`{kind, text, markdown, title, pages, tables, parser, notes}` of the file. Raises FileRefused."""
+    """Return `{kind, text, markdown, title, pages, tables, parser, notes}` of the file. Raise `FileRefused`."""
     kind = detect.detect(path, asked["name"])
     data = path.read_bytes()
     title, pages, tables, parser = "", None, 0, OWN_PARSER
@@ -96,7 +96,7 @@ def read_file(path: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def clean(text: str) -> str:
-    """Without what no database keeps: control characters, and halves of characters."""
+    """Remove what no database stores: control characters and lone surrogates."""
     return _CONTROLS.sub("", text)
 
 
@@ -107,7 +107,7 @@ def _say_no_text(kind: str) -> str:
 
 
 def _read_peak() -> int | None:
-    """The most memory that this process has had, in bytes."""
+    """Return the peak memory of this process in bytes, None if unknown."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

@@ -1,10 +1,10 @@
-"""Why a file is not read."""
+"""The exception for files that aren't read."""
 
 from __future__ import annotations
 
 
 class FileRefused(Exception):
-    """`reason` is a value of `memory.enums.FileRefusal`; `says` is for people: what is wrong, and how to mend it."""
+    """Raised for a refused file. `reason` is a value of `memory.enums.FileRefusal`; `says` names cause and remedy."""
 
     def __init__(self, reason: str, says: str) -> None:
         super().__init__(says)

@@ -1,4 +1,4 @@
-"""Reads the sheets of an XLSX as people see them, with openpyxl, which is optional."""
+"""Reads the sheets of an XLSX as people see them, with the optional package openpyxl."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _WORDS = {"sheet": "sheets", "row": "rows", "column": "columns"}
 
 
 def is_installed() -> bool:
-    """Tell whether openpyxl is there."""
+    """Tell whether openpyxl is installed."""
     return util.find_spec(PACKAGE) is not None
 
 
 def name_version() -> str:
-    """Return the parser's name and version, as `openpyxl 3.1.5`."""
+    """Return the parser's name and version, like `openpyxl 3.1.5`."""
     return f"{PACKAGE} {metadata.version(PACKAGE)}"
 
 
 def read_sheets(data: bytes) -> tuple[str, str, int, list[str]]:
-    """Return the visible sheets as Markdown tables, the title, how many tables there are, and notes.
+    """Return the visible sheets as Markdown tables, the title, the number of tables, and notes.
 
-    Values stand as their formats show them, a merged cell's in each of its cells; what is hidden is left out and
-    counted. Raises FileRefused.
+    Values are formatted as in the file; the value of a merged cell is repeated in each of its cells. Hidden parts are
+    left out and counted. Raise `FileRefused` for a damaged or too large file.
     """
     if not is_installed():
         raise FileRefused("parser_missing", MISSING)
@@ -47,7 +47,7 @@ def read_sheets(data: bytes) -> tuple[str, str, int, list[str]]:
         book, merged = _load(data, data_only=True)
         formulas = _load(data, data_only=False)[0] if _has_formulas(data) else None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, SyntaxError, zipfile.BadZipFile):
-        # It checks little of what a file says, and fails wherever that is wrong; XML errors are syntax errors.
+        # openpyxl validates little, and fails wherever the file is wrong; XML errors are syntax errors.
         raise FileRefused(
             "damaged", "The file is cut off or damaged: open it in its program, and save it again."
         ) from None
@@ -81,8 +81,8 @@ def read_sheets(data: bytes) -> tuple[str, str, int, list[str]]:
 
 
 def _load(data: bytes, *, data_only: bool) -> tuple[Any, dict[str, list[Area]]]:
-    """Loads a workbook, and its merged areas by the titles of sheets. Raises FileRefused, and what openpyxl raises."""
-    # It reads the system's list of types, which a confined process may not open.
+    """Load a workbook, and its merged areas by sheet title. Raise `FileRefused`, or any error of openpyxl."""
+    # openpyxl would read the system's list of types, which a confined process may not open.
     mimetypes.knownfiles.clear()
     from openpyxl.reader import excel  # noqa: PLC0415 - optional
     from openpyxl.utils import range_boundaries  # noqa: PLC0415
@@ -101,7 +101,7 @@ def _load(data: bytes, *, data_only: bool) -> tuple[Any, dict[str, list[Area]]]:
             return areas
 
     class PlainReader(_reader.WorksheetReader):
-        """Makes no cell for each place that is merged: a hostile file names billions."""
+        """Creates no cell for each merged place, because a hostile file names billions."""
 
         def bind_merged_cells(self) -> None:
             merged[self.ws.title] = self.parser.merged_cells or []
@@ -128,7 +128,7 @@ def _has_formulas(data: bytes) -> bool:
 
 
 class _SheetReader:
-    """Reads one sheet; `hidden` and `unknown` count what is left out, and formulas without a value."""
+    """Reads one sheet; `hidden` and `unknown` count hidden parts, and formulas without a value."""
 
     def __init__(self, sheet: Any, formulas: Any, merged: Sequence[Area]) -> None:
         self._sheet = sheet
@@ -138,7 +138,7 @@ class _SheetReader:
         self.unknown = 0
 
     def list_rows(self) -> Iterator[list[str]]:
-        """Yields the rows that show anything, over the columns that show anything. Raises FileRefused."""
+        """Yield the rows that show anything, with the columns that show anything. Raise `FileRefused` if too large."""
         shown = self._show_cells()
         hidden_rows = {number for number, row in self._sheet.row_dimensions.items() if row.hidden}
         hidden_columns = {
@@ -159,8 +159,8 @@ class _SheetReader:
                 yield row
 
     def _show_cells(self) -> dict[int, dict[int, str]]:
-        """Returns the text of each cell by row and column, a merged one's wherever its rows and columns are used."""
-        # Walking over the sheet's area would make cells of all that is empty, a billion of them in a hostile file.
+        """Return the text of each cell by row and column, with a merged cell's text in its used rows and columns."""
+        # Iterating over the sheet's area would create cells for all empty places, a billion of them in a hostile file.
         cells = self._sheet._cells
         if len(cells) > MAX_CELLS:
             raise FileRefused("too_large", f"A sheet has more than {MAX_CELLS} cells: send it in parts.")
@@ -181,7 +181,7 @@ class _SheetReader:
         return shown
 
     def _list_places(self, shown: Mapping[int, Mapping[int, str]]) -> list[tuple[Area, list[int], list[int]]]:
-        """Returns each merged area with those of its rows and columns that are used. Raises FileRefused."""
+        """Return each merged area with its used rows and columns. Raise `FileRefused` if there are too many places."""
         rows, columns = sorted(shown), sorted({column for row in shown.values() for column in row})
         places, listed = 0, []
         for left, top, right, bottom in self._merged:

@@ -1,4 +1,4 @@
-"""HTML as Markdown: headings, paragraphs, lists, tables and code; nothing that is hidden or runs."""
+"""Converts HTML to Markdown with headings, paragraphs, lists, tables and code, and nothing hidden or executable."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _BLOCKS = {
     "address", "article", "aside", "blockquote", "body", "dd", "div", "dl", "dt", "fieldset", "figcaption", "figure",
     "footer", "form", "header", "html", "main", "nav", "ol", "p", "section", "summary", "ul",
 }  # fmt: skip
-# Their end may be left out: the next of them, or the end of what they stand in, ends them.
+# Their end tags are optional: the next such element or the end of the parent ends them.
 _ENDS_ITSELF = {"p", "li", "dt", "dd", "td", "th", "tr"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 
 
 def read_html(text: str) -> tuple[str, str, int]:
-    """The page as Markdown, its title, and how many tables it has."""
+    """Return the page as Markdown, its title, and the number of its tables."""
     reader = _PageReader()
     reader.feed(text)
     reader.close()
@@ -35,7 +35,7 @@ class _PageReader(HTMLParser):
         self._title: list[str] = []
         self._in_title = False
         self._is_code = False
-        # Rows of the open table, None outside; tables within it are part of its cells.
+        # Rows of the open table, None outside; nested tables are part of its cells.
         self._rows: list[list[str]] | None = None
         self._depth = 0
         self._tables = 0
@@ -64,7 +64,7 @@ class _PageReader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if self._hidden:
-            # An end that was left out hides no more than its parent.
+            # A missing end tag hides no more than the parent element.
             if tag in self._hidden:
                 while self._hidden.pop() != tag:
                     pass
@@ -90,7 +90,7 @@ class _PageReader(HTMLParser):
             self._rows[-1][-1] += data
 
     def finish(self) -> tuple[str, str, int]:
-        """What was read."""
+        """Return the Markdown, the title and the number of tables."""
         if self._rows is not None:
             self._end_table()
         self._end_block()

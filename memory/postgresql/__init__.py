@@ -1,1 +1,1 @@
-"""Django's backend for PostgreSQL, which tells the server whose rows may be touched; its policies refuse the rest."""
+"""Django's backend for PostgreSQL with row-level security: it sends the namespaces that statements may reach."""

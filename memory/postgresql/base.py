@@ -1,7 +1,7 @@
-"""Django's backend for PostgreSQL, which sends whose rows a statement may touch (`reach`) before it, if that changed.
+"""Django's backend for PostgreSQL, which sends the context of row-level security (`reach`) before a statement.
 
-What was sent lasts as long as the connection, which a pool gives to one request after another. So it is noted for the
-connection, not for the thread: a request that goes on with the namespace of the one before sends nothing.
+The context is set for the session of the connection, which a pool gives to one request after another. Therefore it is
+recorded for the connection and not for the thread, and sent only if it has changed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from psycopg.pq import TransactionStatus
 
 from memory.postgresql import reach, row_security
 
-# Not SET LOCAL: outside of a transaction, where searches are, that lasts for one statement.
+# SET LOCAL would not do, because outside of a transaction, where searches run, it lasts for one statement.
 _SEND = "SELECT set_config('role', %s, false), set_config('memos.namespaces', %s, false)"
 
 
 def open_connection() -> DatabaseWrapper:
-    """Returns Django's connection of this thread, open; looked at once a request or job, as Django does."""
-    # Not `connection`: that is a proxy, which looks it up again for each attribute.
+    """Returns Django's open connection of this thread, after its health check once a request or job, as in Django."""
+    # `connection` is a proxy, which would look the connection up again for each attribute.
     database = connections[DEFAULT_DB_ALIAS]
     assert isinstance(database, DatabaseWrapper)
     database.close_if_health_check_failed()
@@ -34,9 +34,10 @@ def open_connection() -> DatabaseWrapper:
 
 @dataclass(slots=True)
 class _Session:
-    """What the server was told on a connection. `sent` is None when unknown: a rollback may have taken it back.
+    """Holds the state of a connection.
 
-    `is_held` says whether the policies hold what the login does; None before it was looked up.
+    `sent`: the context that was sent; None if unknown, because a rollback may have undone it. `is_held`: whether the
+    policies restrict the login; None until it was looked up.
     """
 
     sent: reach.Reach | None = reach.LOGIN
@@ -47,7 +48,7 @@ _sessions: WeakKeyDictionary[psycopg.Connection, _Session] = WeakKeyDictionary()
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """One thread's connection. Where row-level security does not hold, it works as the login and sends nothing."""
+    """Represents a thread's connection. Without row-level security, it works as the login and sends no context."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -55,23 +56,23 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.execute_wrappers.append(self._send_first)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Return a connection, new or from the pool, and go on with what it was told."""
+        """Returns a connection, new or from the pool, and finds the context that was sent on it."""
         raw = super().get_new_connection(conn_params)
         self._session = _sessions.setdefault(raw, _Session())
         return raw
 
     def _close(self) -> None:
-        # The pool rolls back what was not committed.
+        # The pool rolls back an open transaction.
         if self.connection is not None and self.connection.info.transaction_status != TransactionStatus.IDLE:
             self._session.sent = None
         super()._close()  # type: ignore[misc] # the stubs lack it
 
     def send_reach(self) -> None:
-        """Tells the server whose rows the next statement may touch. The connection is open."""
+        """Sends the context for the next statement, if it has changed. The connection must be open."""
         wanted = reach.current()
         if wanted == self._session.sent:
             return
-        # Nothing is carried out then but a rollback, after which all is sent anew.
+        # Only a rollback is possible in a failed transaction, and the context is sent again after that.
         if self.connection.info.transaction_status == TransactionStatus.INERROR:
             return
         self.validate_no_broken_transaction()
@@ -82,7 +83,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._session.sent = wanted
 
     def is_held(self) -> bool:
-        """Whether the policies hold what this login does here; looked up once a connection."""
+        """Tells whether the policies restrict this login; looked up once a connection."""
         if self._session.is_held is None:
             self.ensure_connection()
             with self.wrap_database_errors, psycopg.Cursor(self.connection) as cursor:
@@ -90,12 +91,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return self._session.is_held
 
     def row_security_state(self) -> row_security.Protection:
-        """Whether the policies hold what requests and jobs do."""
+        """Returns what row-level security lacks to restrict requests and jobs, if anything."""
         self.ensure_connection()
         return row_security.state(self.connection)
 
     def set_up_row_security(self) -> row_security.Protection:
-        """See `row_security.set_up`. From then on the connection sends whose rows it may touch."""
+        """Runs `row_security.set_up`, after which the connection sends the context."""
         self.ensure_connection()
         state = row_security.set_up(self.connection)
         self._session.sent, self._session.is_held = None, None

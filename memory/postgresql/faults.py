@@ -1,4 +1,4 @@
-"""What PostgreSQL's refusals of rows mean."""
+"""Interprets PostgreSQL's errors."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 import psycopg
 from django.db import IntegrityError
 
-# The table of namespaces, or a shard of it: Citus puts a number behind its name.
+# The table of namespaces, or a shard of it, to whose name Citus appends a number.
 _NAMESPACES = re.compile(r"\bmemory_namespace(?:_\d+)?\b")
 
 
 def lacks_namespace(error: BaseException) -> bool:
-    """Whether rows were refused because their namespace is not there any longer.
+    """Tells whether rows were refused because their namespace no longer exists.
 
-    By the table that is missing a row, which the detail names in every language. The name of the key does not do: parts
-    and shards have keys of other names, and Citus passes on of a node's refusal its words, and none of its fields.
+    The detail of the error names the table that lacks a row, in every language. The name of the constraint cannot be
+    used, because partitions and shards have other names, and Citus forwards only the texts of a node's error.
     """
     cause = error.__cause__
     if not (isinstance(error, IntegrityError) and isinstance(cause, psycopg.errors.ForeignKeyViolation)):

@@ -1,7 +1,7 @@
-"""Whose rows the code that runs now may touch, as PostgreSQL is told: a role, and the namespaces its policies read.
+"""The context of row-level security of the current thread: a role, and the namespaces that its policies allow.
 
-A process that answers requests or does jobs reaches nothing outside of them, and neither does a new thread. Management
-commands work as the login of the database, which owns the tables.
+Outside of requests and jobs, web and worker processes reach no rows, and neither do new threads. Management commands
+work as the login of the database, which owns the tables.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from memory.types import Access
 
 Piece = TypeVar("Piece")
 
-# Of one namespace, of several, and of all. Three, so that the policy of each is as simple as it can be: PostgreSQL
+# There is a role for one namespace, for several, and for all, so that each policy is as simple as possible: PostgreSQL
 # plans a query of one namespace as it would without policies.
 ROLE_OF_ONE = "memos_app_one"
 ROLE_OF_SOME = "memos_app_some"
 ROLE_OF_ALL = "memos_app_all"
 
 
-# What jobs and audit events of no tenant have in the place of a namespace's id.
+# The namespace id of jobs and audit events that belong to no tenant.
 NO_NAMESPACE = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """`role`: which role statements run as. `namespaces`: ids, joined by commas, that its policies let through."""
+    """Holds the role that statements run as, and the ids of the namespaces that its policies allow, comma-separated."""
 
     role: str
     namespaces: str = ""
@@ -37,7 +37,7 @@ class Reach:
 
 NOTHING = Reach(ROLE_OF_ONE)
 EVERYTHING = Reach(ROLE_OF_ALL)
-# The login itself, under its own rights.
+# Statements run as the login itself, with its own rights.
 LOGIN = Reach("none")
 
 _reach: ContextVar[Reach | None] = ContextVar("reach", default=None)
@@ -45,31 +45,31 @@ _of_process = NOTHING
 
 
 def current() -> Reach:
-    """What holds now, in this thread."""
+    """Returns the context of this thread."""
     return _reach.get() or _of_process
 
 
 def only_namespace() -> int:
-    """The namespace whose rows alone may be touched now; NO_NAMESPACE where there are several, or all."""
+    """Returns the only namespace that may be reached now; NO_NAMESPACE if there are none, several, or all."""
     now = current()
     return int(now.namespaces) if now.role == ROLE_OF_ONE and now.namespaces else NO_NAMESPACE
 
 
 def open_process() -> None:
-    """Outside of requests and jobs this process works as the login of the database: for management commands."""
+    """Makes this process work as the database's login outside of requests and jobs, for management commands."""
     global _of_process  # noqa: PLW0603 - one a process
     _of_process = LOGIN
 
 
 def close_process() -> None:
-    """Outside of requests and jobs this process reaches nothing: for web server and worker."""
+    """Makes this process reach nothing outside of requests and jobs, for web server and worker."""
     global _of_process  # noqa: PLW0603 - one a process
     _of_process = NOTHING
 
 
 @contextmanager
 def hold(reach: Reach) -> Iterator[None]:
-    """Inside, `reach`, and what `allow` makes of it; afterwards what held before."""
+    """Sets the context inside, where `allow` may change it, and restores the previous one afterwards."""
     token = _reach.set(reach)
     try:
         yield
@@ -78,32 +78,32 @@ def hold(reach: Reach) -> Iterator[None]:
 
 
 def within(*namespace_ids: int) -> AbstractContextManager[None]:
-    """Inside, the rows of these namespaces, and no others."""
+    """Allows inside only the rows of these namespaces."""
     return hold(_reach_of(namespace_ids))
 
 
 def across_namespaces() -> AbstractContextManager[None]:
-    """Inside, the rows of every namespace, said outright: for background work, and for who may reach all."""
+    """Allows inside the rows of all namespaces explicitly, for background work and callers who may reach all."""
     return hold(EVERYTHING)
 
 
 def within_access(access: Access) -> AbstractContextManager[None]:
-    """Inside, the rows of the namespaces that the caller reaches."""
+    """Allows inside the rows of the namespaces that the caller reaches."""
     return hold(_of(access))
 
 
 def allow(access: Access) -> None:
-    """From here to the end of the request: the rows of the namespaces that the caller reaches."""
+    """Allows the rows of the namespaces that the caller reaches, until the end of the request."""
     _reach.set(_of(access))
 
 
 def narrow(namespace_ids: Iterable[int]) -> None:
-    """From here to the end of the request: of what the caller reaches, the rows of these namespaces."""
+    """Narrows the context to these namespaces, which the caller must reach, until the end of the request."""
     _reach.set(_reach_of(namespace_ids))
 
 
 def carry(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """`pieces`, each made under what holds now: for an answer that is made while it is sent."""
+    """Yields `pieces`, each computed in the current context, for an answer that is computed while it is sent."""
     return _carry(iter(pieces), current())
 
 

@@ -1,7 +1,7 @@
-"""Row-level security: roles that own no tables, and policies by which each touches the rows of its namespaces only.
+"""Sets up row-level security: roles that own no tables, with policies that allow only rows of certain namespaces.
 
-It is set up after every migration, on whatever table of a tenant there is, and not by a migration: what it needs may
-come later than the tables, for a login that may not create roles works without them until somebody creates them.
+This runs after each migration, for all tables of tenants, and not as a migration, because the roles may be created
+later than the tables: a login that may not create roles works without them until a superuser has created them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from psycopg import sql
 
 from memory.postgresql.reach import ROLE_OF_ALL, ROLE_OF_ONE, ROLE_OF_SOME
 
-# Which rows each role touches. The first is compared with a value that is the same for the whole statement and as
-# cheap as a constant: with the statement's own `namespace_id = …` it becomes one condition that is looked at once, not
-# for each row. It must not become a part of an OR, nor a subquery.
+# The rows that each role may touch. The first condition compares with a stable value, which is as cheap as a constant:
+# together with the statement's own `namespace_id = …` it becomes one condition that is evaluated once and not for each
+# row. It must not become part of an OR, or a subquery.
 _POLICIES = {
     ROLE_OF_ONE: "namespace_id = nullif(current_setting('memos.namespaces', true), '')::bigint",
     ROLE_OF_SOME: (
@@ -26,7 +26,7 @@ _POLICIES = {
 }
 ROLES = tuple(_POLICIES)
 
-# Who reaches which namespaces is looked up before anything of theirs is.
+# These tables are read without policies, to look up which namespaces a caller reaches.
 _REGISTRIES = ("memory_apikey_namespaces",)
 
 _TABLES = """
@@ -38,7 +38,7 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p'
 ORDER BY c.relname
 """
 
-# Of the schema, those that the login owns: another application's tables may be beside them.
+# The tables and sequences of the schema that the login owns; another application may have tables in the same schema.
 _OWN = """
 SELECT c.relname::text FROM pg_class c
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'S')
@@ -54,20 +54,20 @@ WHERE r.rolname = ANY (%s) AND NOT r.rolsuper AND NOT r.rolbypassrls AND pg_has_
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What row-level security lacks, in words, and what the operator does about it; both '' while it holds."""
+    """Describes what row-level security lacks, and the remedy for the operator; both are '' if it is in force."""
 
     lacks: str = ""
     fix: str = ""
 
 
 def is_enforced(cursor: psycopg.Cursor[Any]) -> bool:
-    """Whether statements can run as the roles, which own nothing and are held by the policies."""
+    """Tells whether statements can run as the roles, which own nothing and are restricted by the policies."""
     row = cursor.execute(_IS_ENFORCED, [len(ROLES), list(ROLES)]).fetchone()
     return row is not None and bool(row[0])
 
 
 def state(connection: psycopg.Connection[Any]) -> Protection:
-    """Whether it holds on every table of a tenant."""
+    """Returns what row-level security lacks on the tables of tenants, if anything."""
     with connection.cursor() as cursor:
         lacks = _lacks_roles(cursor)
         if lacks.lacks:
@@ -80,9 +80,9 @@ def state(connection: psycopg.Connection[Any]) -> Protection:
 
 
 def set_up(connection: psycopg.Connection[Any]) -> Protection:
-    """Creates what is missing of roles, policies and rights, for the login that owns the tables; then the state.
+    """Creates missing roles, policies and rights, as the login that owns the tables; returns the resulting state.
 
-    Where the login may not create the roles, nothing is changed.
+    It changes nothing if roles are missing that the login may not create.
     """
     with connection.transaction(), connection.cursor() as cursor:
         create_roles(cursor)
@@ -96,18 +96,18 @@ def set_up(connection: psycopg.Connection[Any]) -> Protection:
 
 
 def create_roles(cursor: psycopg.Cursor[Any]) -> None:
-    """Creates those roles that the cluster does not have, if the login may. Inside a transaction."""
+    """Creates the roles that the cluster lacks, if the login may. It must run inside a transaction."""
     for role in ROLES:
         try:
             with cursor.connection.transaction():
                 if not cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [role]).fetchone():
                     cursor.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(role)))
                 if not cursor.execute("SELECT WHERE pg_has_role(%s, 'SET')", [role]).fetchone():
-                    # Whoever creates a role may grant it, also to itself.
+                    # The creator of a role may grant it to itself.
                     grant = sql.SQL("GRANT {} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE")
                     cursor.execute(grant.format(sql.Identifier(role)))
         except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
-            # Another database of this cluster was made ready at the same moment.
+            # A process on another database of this cluster created the role at the same time.
             continue
         except psycopg.errors.InsufficientPrivilege:
             return
@@ -134,7 +134,7 @@ def _lacks_roles(cursor: psycopg.Cursor[Any]) -> Protection:
 
 
 def _tables(cursor: psycopg.Cursor[Any]) -> list[tuple[str, bool, bool, list[str]]]:
-    """Every table of a tenant: its name, whether policies hold there, whether rows may be of none, its policies."""
+    """Lists the tables of tenants: (name, if policies are enabled, if the namespace may be null, policies)."""
     return cursor.execute(_TABLES, [list(_REGISTRIES)]).fetchall()
 
 
@@ -143,7 +143,7 @@ def _protect(cursor: psycopg.Cursor[Any], name: str, *, is_enabled: bool, has_sh
     for role, condition in _POLICIES.items():
         if role in known:
             continue
-        # Rows of no namespace are everyone's to read, and only for those who reach all to write.
+        # All may read rows of no namespace, but only the role that reaches all namespaces may write them.
         read = f"namespace_id IS NULL OR {condition}" if has_shared else condition
         cursor.execute(
             sql.SQL("CREATE POLICY {} ON {} TO {} USING ({}) WITH CHECK ({})").format(
@@ -155,7 +155,7 @@ def _protect(cursor: psycopg.Cursor[Any], name: str, *, is_enabled: bool, has_sh
 
 
 def _grant(cursor: psycopg.Cursor[Any]) -> None:
-    """Rights on the rows; none to empty or change a table."""
+    """Grants rights on rows to the roles, but none to truncate or alter tables."""
     roles = sql.SQL(", ").join(map(sql.Identifier, ROLES))
     row = cursor.execute("SELECT current_schema()").fetchone()
     assert row is not None

@@ -1,10 +1,10 @@
-"""Reads and refreshes PostgreSQL's statistics, by which it plans statements, and reads which extensions it has."""
+"""Reads and refreshes PostgreSQL's planner statistics, and looks up extensions."""
 
 from __future__ import annotations
 
 from django.db import connection
 
-# Growth by less leaves the plans as they are; autovacuum uses the same share.
+# Less growth hardly changes plans; autovacuum uses the same share.
 CHANGED_SHARE = 0.1
 _TABLES = (
     "memory_memory",
@@ -17,12 +17,12 @@ _TABLES = (
 
 
 def refresh(*, memories: int) -> bool:
-    """Has PostgreSQL count again when these memories are a good part of all there are; says whether it did.
+    """Refreshes the statistics if these memories are a large share of all; returns whether it did.
 
-    For a transaction that fills a namespace and searches it: autovacuum does not see its rows, and on a server that
-    had few until then each look-up of one row would read all of the namespace. A table that somebody else is counting
-    is left to them. Until the transaction ends nobody else vacuums the tables, and the figures outlive it when it is
-    rolled back: then `count` once more.
+    It is for a transaction that fills a namespace and searches it: autovacuum does not see its rows, and on a server
+    that had few rows before, each look-up of one row would read the whole namespace. Tables that another session is
+    analysing are skipped. Other sessions cannot vacuum the tables until the transaction ends. The statistics survive a
+    rollback, after which `count` must be called again.
     """
     known = estimate_rows("memory_memory")
     is_outdated = memories > CHANGED_SHARE * max(known, 0)
@@ -32,20 +32,20 @@ def refresh(*, memories: int) -> bool:
 
 
 def count() -> None:
-    """Has PostgreSQL count what is in the tables."""
+    """Refreshes the statistics of the tables."""
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(_TABLES)}")
 
 
 def estimate_rows(table: str) -> int:
-    """Returns about how many rows the table has, as it was counted last; -1 when it was not."""
+    """Returns the estimated number of rows of a table by its last statistics, or -1 if there are none."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", [table])
         return int(cursor.fetchone()[0])
 
 
 def find_extension(name: str) -> tuple[str, str | None] | None:
-    """Finds the version of an extension that the server has, and the one that is installed in this database."""
+    """Returns the available version of an extension and the one installed in this database; None if not available."""
     statement = "SELECT default_version, installed_version FROM pg_available_extensions WHERE name = %s"
     with connection.cursor() as cursor:
         cursor.execute(statement, [name])

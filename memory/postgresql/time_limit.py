@@ -1,4 +1,4 @@
-"""Limits the time that a statement of a search may take."""
+"""Limits the time of the statements of a search."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from memory.postgresql.base import DatabaseWrapper, open_connection
 
 @contextmanager
 def limit_statements() -> Iterator[None]:
-    """Has PostgreSQL end each `fetch` of a search that runs longer than `settings.MEMOS_SEARCH_TIMEOUT_MS`.
+    """Limits each `fetch` inside to `settings.MEMOS_SEARCH_TIMEOUT_MS`.
 
-    Raises SearchTimedOut.
+    Raises SearchTimedOut if PostgreSQL cancels one.
     """
     milliseconds = settings.MEMOS_SEARCH_TIMEOUT_MS
     _limit.milliseconds, _limit.sent_to = milliseconds, None
@@ -37,8 +37,10 @@ def limit_statements() -> Iterator[None]:
 
 
 class _Limit(threading.local):
-    """Holds how long a statement of a search may run; 0 outside of one. It is sent before the first statement, once a
-    connection."""
+    """Holds the limit of this thread's search in milliseconds, 0 outside of one, and the connection it was sent on.
+
+    It is sent before the first statement of a search, once a connection.
+    """
 
     milliseconds = 0
     sent_to: psycopg.Connection | None = None
@@ -51,7 +53,7 @@ class _Limit(threading.local):
     def take_back(self) -> None:
         sent_to, self.milliseconds, self.sent_to = self.sent_to, 0, None
         raw = connections[DEFAULT_DB_ALIAS].connection
-        # A lost connection has no settings; in a transaction that failed they are undone with it.
+        # A lost connection has no settings, and a failed transaction undoes them when it is rolled back.
         if (
             sent_to is not None
             and sent_to is raw
@@ -64,7 +66,7 @@ _limit = _Limit()
 
 
 def send_limit(database: DatabaseWrapper) -> None:
-    """Tells the server the limit before the first statement of a search on this connection."""
+    """Sends the limit before the first statement of a search on this connection."""
     _limit.send(database.connection)
 
 

@@ -1,1 +1,1 @@
-"""Adapters to what makes vectors and writes summaries: one small interface each."""
+"""Adapters to models and word lists: one small interface for each kind."""

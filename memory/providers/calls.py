@@ -1,7 +1,7 @@
-"""What a call of a model over the network is made of; two signals let others refuse it beforehand and account for it.
+"""Describes calls of models over the network, with two signals to refuse a call beforehand and to account for it.
 
-Receivers of `call_planned` raise to refuse the call. Receivers of `call_ended` hear of every call that was made, of one
-that failed too; they do not raise.
+Receivers of `call_planned` may raise to refuse the call. Receivers of `call_ended` get every call that was made,
+including failed ones, and must not raise.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from memory.enums import ModelCallStatus, ModelKind, ModelPurpose
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """`prompt_tokens` is an estimate; `max_tokens` the most that may be answered, 0 where nothing is generated.
+    """A planned call. `prompt_tokens` is an estimate, `max_tokens` the limit of the answer, 0 if there is none.
 
-    `id` names the call from its plan to its end.
+    `id` identifies the call from its plan to its end.
     """
 
     kind: ModelKind
@@ -36,14 +36,14 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of one call as the provider counted them; None where it did not say. `cached` are some of `prompt`."""
+    """Tokens of one call as counted by the provider, None if it didn't say. `cached` tokens are part of `prompt`."""
 
     prompt: int | None = None
     completion: int | None = None
     cached: int | None = None
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """Of both calls; None where one of them did not say."""
+        """Add the tokens of two calls; a sum is None if one of them is."""
         return TokenUsage(
             _add(self.prompt, other.prompt), _add(self.completion, other.completion), _add(self.cached, other.cached)
         )
@@ -55,11 +55,11 @@ def _add(one: int | None, other: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """Times in milliseconds; `ttft_ms`, the time to the first token, is None where the answer was no stream.
+    """A call that has ended, with times in milliseconds; `ttft_ms` (time to first token) is None without a stream.
 
-    `completion_tokens`: an estimate of what was answered, where the provider did not count it and it is known.
-    `timed_out`: it failed because no answer came in time. `activation_tokens`: how many tokens of the prompt's
-    beginning the model was given as keys and values before the call; None: it was given none.
+    `completion_tokens` is an estimate if the provider didn't count the answer. `timed_out` means that no answer came in
+    time. `activation_tokens` is the number of tokens at the start of the prompt whose keys and values were given to the
+    model, None if none were.
     """
 
     planned: PlannedCall
@@ -72,23 +72,23 @@ class EndedCall:
     activation_tokens: int | None = None
 
 
-# Both are sent with `call`.
+# Both signals have the argument `call`.
 call_planned = Signal()
 call_ended = Signal()
 
 
 @dataclass(slots=True)
 class AnsweredCall:
-    """What `announce` is told about the call while it is made."""
+    """Collects the token usage of a call while it is made, for `announce`."""
 
     usage: TokenUsage = field(default_factory=TokenUsage)
 
 
 @contextmanager
 def announce(planned: PlannedCall) -> Iterator[AnsweredCall]:
-    """Sends both signals around a call whose answer comes at once; one that raises has failed.
+    """Send both signals around a call whose answer comes at once; the call failed if the block raises.
 
-    Raises what a receiver of `call_planned` refuses the call with.
+    Raise what a receiver of `call_planned` refuses the call with.
     """
     call_planned.send(sender=PlannedCall, call=planned)
     answered = AnsweredCall()

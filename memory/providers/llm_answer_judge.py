@@ -1,4 +1,4 @@
-"""Whether an answer is right, by a language model that reads the question, the expected answer and the given one."""
+"""Judges with a language model whether an answer is right, given the question and the expected answer."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _SCHEMA: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AnswerMark:
-    """Whether the answer is right, and why."""
+    """The verdict on an answer, and the reason."""
 
     correct: bool
     reason: str
 
 
 class AnswerJudge:
-    """Marks answers with one chat model; `prompts`, by criterion, take the place of its own instructions."""
+    """Marks answers with one chat model; `prompts`, by criterion, replace its own instructions."""
 
     def __init__(self, chat: ChatModel, prompts: Mapping[str, str]) -> None:
         self._chat = chat
@@ -58,7 +58,7 @@ class AnswerJudge:
         self.name = f"{chat.provider}/{chat.name}"
 
     def mark(self, criterion: AnswerCriterion, *, question: str, gold: str, answer: str) -> AnswerMark:
-        """Raises LLMUnavailable when the model does not answer, or answers no mark."""
+        """Mark an answer. Raise LLMUnavailable if the model doesn't answer, or not with a mark."""
         material = {"question": question, "gold": gold, "answer": answer}
         if template := self._prompts.get(criterion):
             prompt = [{"role": "user", "content": template.format(**material)}]
@@ -71,8 +71,11 @@ class AnswerJudge:
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    """Prompts by criterion from a JSON file, such as those that a set was published with: each has the places
-    {question}, {gold} and {answer}, and is answered by yes or no. Raises InvalidInput."""
+    """Read prompts by criterion from a JSON file, such as the prompts published with a data set.
+
+    Each has the placeholders {question}, {gold} and {answer}, and asks for yes or no. Raise `InvalidInput` if the file
+    is malformed.
+    """
     try:
         prompts = orjson.loads(path.read_bytes())
     except OSError as error:

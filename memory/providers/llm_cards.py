@@ -1,4 +1,4 @@
-"""Session cards by an OpenAI-compatible language model: background work only, checked before it is believed."""
+"""Writes session cards with an OpenAI-compatible language model, in background work only, and checks them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memory.text.statements import Turn
 MAX_ITEMS = 12
 MAX_ITEM_CHARS = 400
 
-# An answer repeats the earlier card and adds to it, each item with its sources: twice what a card may take.
+# An answer repeats the earlier card and adds to it, with sources for each item: twice the size of a card.
 MAX_ANSWER_TOKENS = 2 * MAX_CARD_TOKENS
 _ITEM = {
     "type": "object",
@@ -63,10 +63,10 @@ class LLMCardWriter:
         self.name = chat.name
 
     def write_card(self, turns: Sequence[Turn], *, previous: Mapping[str, Any] | None) -> dict[str, Any]:
-        """A card of the turns merged with the earlier one; every item names the memories it comes from.
+        """Return a card of the turns merged with the earlier one; every item names the memories it comes from.
 
-        Raises LLMUnavailable when the model does not answer, or its answer is not such a card: then, of a number or a
-        name that is in none of its sources, `detail` tells the `item` and what was `invented`.
+        Raise LLMUnavailable if the model doesn't answer with such a card. If a number or name is in none of its
+        sources, `detail` has the `item` and what was `invented`.
         """
         material = material_of(turns, previous)
         said = self._chat.ask(INSTRUCTIONS, material, schema=ANSWER_SCHEMA, max_tokens=MAX_ANSWER_TOKENS)
@@ -74,13 +74,13 @@ class LLMCardWriter:
 
 
 def find_card_writer(model: str = "") -> LLMCardWriter | None:
-    """The model that writes cards, `model` in place of that of the settings; None when no chat model is configured."""
+    """Return the model that writes cards, with `model` instead of that of the settings; None without a chat model."""
     chat = find_chat_model(ModelPurpose.SUMMARISE, model)
     return LLMCardWriter(chat) if chat else None
 
 
 def material_of(turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the model reads: the earlier card's items and the messages, all numbered from 1."""
+    """Return what the model reads: the earlier card's items, and the messages numbered from 1."""
     earlier = {bucket: list((previous or {}).get(bucket) or []) for bucket in BUCKETS}
     messages = [
         {
@@ -120,7 +120,7 @@ def _card(raw: Mapping[str, Any], turns: Sequence[Turn], previous: Mapping[str, 
 def _item(
     item: Mapping[str, Any], place: str, turns: Sequence[Turn], inherited: Mapping[str, list[str]]
 ) -> tuple[str, list[str]]:
-    """An item's text and the memories it comes from; one that names none must stand in the earlier card."""
+    """Return an item's text and its source memories; an item without sources must be in the earlier card."""
     text, numbers = item["text"], item["sources"]
     if not text.strip() or "\0" in text:
         raise LLMUnavailable("an item of the language model's card has no text")
@@ -141,7 +141,7 @@ def _item(
 
 
 def _inherit_sources(previous: Mapping[str, Any] | None) -> dict[str, list[str]]:
-    """The memories behind each item of the earlier card."""
+    """Return the source memories of each item of the earlier card."""
     found: dict[str, list[str]] = {}
     sources = (previous or {}).get("sources") or {}
     for bucket in BUCKETS:

@@ -1,4 +1,4 @@
-"""Names by an OpenAI-compatible language model: background work only, and nothing that does not stand in the text."""
+"""Finds names with an OpenAI-compatible language model, in background work only, and only if they are in the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.providers.chat.model import ChatModel
 from memory.providers.chat.registry import find_chat_model
 from memory.text.names import MAX_NAME_CHARS, NameMatch, name_key
 
-# Texts of one question to the model, and what it reads of each.
+# Number of texts per request to the model, and how much it reads of each.
 TEXTS = 20
 MAX_TEXT_CHARS = 4_000
 MAX_NAMES = 40
@@ -63,9 +63,9 @@ class LLMEntityReader:
         self.name = chat.name
 
     def read(self, texts: Sequence[str]) -> list[list[NameMatch]]:
-        """The names in each text, every place where one stands. Raises LLMUnavailable when the answer is no such list.
+        """Return the names in each text, at every place where they occur; other names are dropped.
 
-        Names that do not stand in their text are dropped.
+        Raise LLMUnavailable if the answer isn't a list of names.
         """
         found: list[list[NameMatch]] = []
         for start in range(0, len(texts), TEXTS):
@@ -77,8 +77,10 @@ class LLMEntityReader:
 
 
 def find_entity_reader(model: str = "") -> LLMEntityReader | None:
-    """The model that reads names, `model` in place of that of the settings; None unless MEMOS_LLM_ENTITIES is on and
-    there is a chat model."""
+    """Return the model that reads names, with `model` instead of that of the settings.
+
+    Return None if MEMOS_LLM_ENTITIES is off or there is no chat model.
+    """
     chat = find_chat_model(ModelPurpose.EXTRACT, model) if settings.MEMOS_LLM_ENTITIES else None
     return LLMEntityReader(chat) if chat else None
 
@@ -95,7 +97,7 @@ def _read_answer(answer: Mapping[str, Any], texts: Sequence[str]) -> list[list[N
 
 
 def _places(named: Mapping[str, str], text: str) -> list[NameMatch]:
-    """Every place of a name in its text; none when it is no name with a kind, or does not stand there."""
+    """Return every place of a name in its text; [] if it isn't a name with a kind, or doesn't occur."""
     name, kind = named["name"], named["kind"]
     if kind not in EntityKind.values or not 1 < len(name) <= MAX_NAME_CHARS:
         return []

@@ -1,4 +1,4 @@
-"""Facts read in turns by a language model: background work only. What it answers is checked by `memory.text.facts`."""
+"""Reads facts from turns with a language model, in background work only; `memory.text.facts` checks them."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class LLMFactReader:
         self.name = chat.name
 
     def read_facts(self, turns: Sequence[Turn], *, first_new: int) -> list[dict[str, Any]]:
-        """What the model takes for facts of the turns from the place `first_new` on, unchecked, in FACTS_SCHEMA.
+        """Return what the model takes for facts of the turns at `first_new` or later, unchecked, in `FACTS_SCHEMA`.
 
-        Raises LLMUnavailable when it does not answer, or answers anything else.
+        Raise LLMUnavailable if it doesn't answer in that schema.
         """
         said = self._chat.ask(
             _INSTRUCTIONS, _material(turns, first_new), schema=FACTS_SCHEMA, max_tokens=_MAX_ANSWER_TOKENS
@@ -78,13 +78,13 @@ class LLMFactReader:
 
 
 def find_fact_reader() -> LLMFactReader | None:
-    """The model that reads facts; None when no chat model is configured for it."""
+    """Return the model that reads facts, or None if no chat model is configured for that."""
     chat = find_chat_model(ModelPurpose.EXTRACT)
     return LLMFactReader(chat) if chat else None
 
 
 def _material(turns: Sequence[Turn], first_new: int) -> dict[str, Any]:
-    """What the model reads: the turns before, for context, and the new ones, numbered from 1 through both."""
+    """Return what the model reads: earlier turns as context, and the new ones, numbered from 1 throughout."""
     told = [
         {
             "number": number,

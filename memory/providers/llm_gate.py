@@ -1,4 +1,4 @@
-"""Whether texts try to steer their reader, by an OpenAI-compatible language model: asked of what the rules suspect."""
+"""Judges with a language model whether texts try to steer their reader, for texts that the rules suspect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.enums import ModelPurpose
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.registry import find_chat_model
 
-# Of a text so much is shown to the model: its beginning and its end.
+# The model gets the beginning and the end of a longer text.
 MAX_TEXT_CHARS = 4_000
 
 _MAX_ANSWER_TOKENS = 200
@@ -33,7 +33,7 @@ class LLMGate:
         self.name = chat.name
 
     def judge(self, texts: Sequence[str]) -> list[bool]:
-        """For each text whether it is an attempt to steer its reader. Raises LLMUnavailable for any other answer."""
+        """Tell for each text whether it tries to steer its reader. Raise LLMUnavailable for any other answer."""
         material = {"texts": [{"number": place, "text": _shorten(text)} for place, text in enumerate(texts, start=1)]}
         said = self._chat.ask(_INSTRUCTIONS, material, schema=_schema(len(texts)), max_tokens=_MAX_ANSWER_TOKENS)
         verdicts: list[bool] = said["verdicts"]
@@ -41,8 +41,10 @@ class LLMGate:
 
 
 def find_gate(model: str = "") -> LLMGate | None:
-    """The model that judges, `model` in place of that of the settings; None unless MEMOS_LLM_GATE is on and there is a
-    chat model."""
+    """Return the model that judges, with `model` instead of that of the settings.
+
+    Return None if MEMOS_LLM_GATE is off or there is no chat model.
+    """
     chat = (
         find_chat_model(ModelPurpose.JUDGE, model, timeout=settings.MEMOS_LLM_GATE_SECONDS)
         if settings.MEMOS_LLM_GATE
@@ -52,7 +54,7 @@ def find_gate(model: str = "") -> LLMGate | None:
 
 
 def _schema(count: int) -> dict[str, Any]:
-    """One verdict for each of `count` texts."""
+    """Return a schema with one verdict for each of `count` texts."""
     verdicts = {"type": "array", "items": {"type": "boolean"}, "minItems": count, "maxItems": count}
     return {
         "type": "object",

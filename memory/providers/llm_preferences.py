@@ -1,4 +1,4 @@
-"""Preferences read in turns by a language model: background work only. `memory.text` checks what it answers."""
+"""Reads preferences from turns with a language model, in background work only; `memory.text` checks them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_TURN_CHARS = 4_000
 _MAX_ANSWER_TOKENS = 2_000
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
-# The shape only: what a field holds is checked one preference at a time, so that one that is wrong costs no other.
+# Only the shape: the content of fields is checked for each preference, so that a wrong one doesn't spoil the others.
 PREFERENCES_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -62,7 +62,7 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ReadTurn:
-    """A turn as the model reads it: those of one session and day have the same number as their `occasion`."""
+    """A turn as the model reads it; turns of one session and day share the number of their `occasion`."""
 
     turn: Turn
     occasion: int
@@ -76,10 +76,10 @@ class LLMPreferenceReader:
         self.name = chat.name
 
     def read_preferences(self, turns: Sequence[ReadTurn], *, first_new: int) -> list[dict[str, Any]]:
-        """What the model takes for preferences of the speakers of the turns from the place `first_new` on, unchecked,
-        in PREFERENCES_SCHEMA. Those before are what their speakers said earlier.
+        """Return what the model takes for preferences of the speakers of the new turns, in `PREFERENCES_SCHEMA`.
 
-        Raises LLMUnavailable when it does not answer, LLMRefused when it answers anything else.
+        The result is unchecked. Turns at `first_new` or later are new; those before are what their speakers said
+        earlier. Raise LLMUnavailable if the model doesn't answer, LLMRefused if it doesn't follow the schema.
         """
         told = [
             {
@@ -97,6 +97,6 @@ class LLMPreferenceReader:
 
 
 def find_preference_reader() -> LLMPreferenceReader | None:
-    """The model that reads preferences; None when no chat model is configured to read facts and names."""
+    """Return the model that reads preferences, or None if no chat model is configured to read facts and names."""
     chat = find_chat_model(ModelPurpose.EXTRACT)
     return LLMPreferenceReader(chat) if chat else None

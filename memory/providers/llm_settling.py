@@ -1,4 +1,4 @@
-"""Whether a newer statement replaces an older one, by an OpenAI-compatible language model: background work only."""
+"""Judges with a language model whether a newer statement replaces an older one, in background work only."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class PromptStatement:
-    """`words`, what stood `before` them in the same memory, who said them and on which day (ISO 8601)."""
+    """The `words` of a statement, the text `before` them in the same memory, their speaker and day (ISO 8601)."""
 
     speaker: str
     day: str
@@ -63,7 +63,7 @@ class PromptStatement:
 
 @dataclass(frozen=True, slots=True)
 class PairOpinion:
-    """What the model says of a pair. Nothing of it is checked but its form."""
+    """The model's opinion of a pair, of which only the form was checked."""
 
     replaces: bool
     old_value: str
@@ -79,9 +79,9 @@ class LLMJudge:
         self.name = chat.name
 
     def judge(self, pairs: Sequence[tuple[PromptStatement, PromptStatement]]) -> list[PairOpinion | None]:
-        """The verdict on each pair (older, newer); None where it gave none that can be used.
+        """Return the verdict on each pair (older, newer), None for a pair without a usable one.
 
-        Raises LLMUnavailable when the model does not answer, or its answer is no list of verdicts.
+        Raise LLMUnavailable if the model doesn't answer, or not with a list of verdicts.
         """
         material = {
             "pairs": [
@@ -95,14 +95,16 @@ class LLMJudge:
 
 
 def find_judge(model: str = "") -> LLMJudge | None:
-    """The model that judges, `model` in place of that of the settings; None unless MEMOS_LLM_SETTLING is on and there
-    is a chat model."""
+    """Return the model that judges, with `model` instead of that of the settings.
+
+    Return None if MEMOS_LLM_SETTLING is off or there is no chat model.
+    """
     chat = find_chat_model(ModelPurpose.JUDGE, model) if settings.MEMOS_LLM_SETTLING else None
     return LLMJudge(chat) if chat else None
 
 
 def _verdict(given: Sequence[dict[str, Any]]) -> PairOpinion | None:
-    """The one verdict that was given; None for several, or one with a value that is too long."""
+    """Return the only verdict that was given; None for several, or for one with a value that is too long."""
     if len(given) != 1:
         return None
     old_value, new_value, reason = (" ".join(given[0][word].replace("\0", " ").split()) for word in _WORDS)

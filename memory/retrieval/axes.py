@@ -1,9 +1,9 @@
-"""Axes through a cloud of vectors along which it stretches most, so that it can be drawn; and names for its clumps.
+"""Projects vectors onto the three axes with the largest variance, to draw them as a map, and names its clusters.
 
-Principal components (Pearson 1901, Hotelling 1933), by the eigenvectors of the covariance matrix: that costs no more
-with many vectors than to read them. The mean and the components say where any later vector lies, so none that was drawn
-before moves. What three of hundreds of dimensions show is little (`explained` says how much): near on the map is
-probably near, but far on it need not be far.
+The axes are the principal components (Pearson 1901, Hotelling 1933), computed as eigenvectors of the covariance matrix,
+which costs little more than reading the vectors. A vector that comes later is placed by the stored mean and components,
+so points that were drawn before do not move. Three of several hundred dimensions hold only a part of the variance
+(`explained` says how much): points that are close on the map are probably close, but distant ones need not be distant.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ import numpy as np
 AXES = 3
 MOST_CLUSTERS = 24
 NAMING_WORDS = 3
-# A term of fewer memories of a cluster names nothing that they share.
+# A term must occur in at least this many memories of a cluster to name it.
 SHARED_BY = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """`mean` float32 [dimensions], `components` float32 [3, dimensions], `explained` shares (0..1) of the variance."""
+    """Holds the axes of a map.
+
+    `mean`: float32 [dimensions]; `components`: float32 [3, dimensions]; `explained`: each axis' share (0..1) of the
+    variance.
+    """
 
     mean: np.ndarray
     components: np.ndarray
@@ -33,9 +37,9 @@ class Axes:
 
     @classmethod
     def of(cls, vectors: np.ndarray) -> Self:
-        """The axes of float32 [rows, dimensions], rows > 0; where they are fewer than three, the others are zero.
+        """Computes the axes of `vectors`, float32 [rows, dimensions] with at least one row; missing axes are zero.
 
-        Each points to where its largest coefficient is positive, so that equal vectors give equal axes.
+        The sign of each axis makes its largest coefficient positive, so that equal vectors give equal axes.
         """
         rows, dimensions = vectors.shape
         mean = vectors.mean(axis=0, dtype=np.float64)
@@ -55,22 +59,25 @@ class Axes:
         return cls(mean.astype(np.float32), components.astype(np.float32), explained)
 
     def place(self, vectors: np.ndarray) -> np.ndarray:
-        """Where float32 [rows, dimensions] lie: float32 [rows, 3]. Each row by itself, whatever stands beside it."""
+        """Returns the coordinates, float32 [rows, 3], of `vectors`, float32 [rows, dimensions].
+
+        The coordinates of a row do not depend on the other rows.
+        """
         centred = vectors.astype(np.float64) - self.mean
-        # einsum, not a product of matrices: that one's sums depend on how many rows there are.
+        # A matrix product would round differently with a different number of rows; einsum does not.
         return np.asarray(np.einsum("rd,ad->ra", centred, self.components.astype(np.float64)), dtype=np.float32)
 
 
 def cluster_count(rows: int) -> int:
-    """How many clusters so many vectors are put into: as many as a person can tell apart on a map."""
+    """Returns the number of clusters for a map of `rows` vectors: at most as many as a person can tell apart."""
     return max(1, min(MOST_CLUSTERS, round(math.sqrt(rows / 6))))
 
 
 def naming_terms(clusters: Sequence[int], terms: Sequence[Sequence[str]], *, count: int) -> list[list[str]]:
-    """For each of `count` clusters the terms that tell it best from the others: at most NAMING_WORDS.
+    """Lists, for each of `count` clusters, up to NAMING_WORDS terms that distinguish it best from the others.
 
-    `clusters` and `terms` are of each memory; terms count once a memory. Terms are weighed as if each cluster were one
-    document (class-based TF-IDF, Grootendorst 2022): frequent in it, rare elsewhere.
+    `clusters` and `terms` have one entry for each memory: its cluster, and its terms, each of which counts once. Terms
+    are weighed by class-based TF-IDF (Grootendorst 2022), which treats each cluster as one document.
     """
     held = [Counter[str]() for _ in range(count)]
     for cluster, own in zip(clusters, terms, strict=True):
@@ -84,7 +91,7 @@ def naming_terms(clusters: Sequence[int], terms: Sequence[Sequence[str]], *, cou
 
 def _best(own: Counter[str], everywhere: Counter[str], average: float) -> list[str]:
     size = sum(own.values()) or 1
-    # One character or digit alone says nothing to a reader.
+    # A single character or a number tells a reader nothing.
     shared = {term: n for term, n in own.items() if n >= SHARED_BY and len(term) > 1 and not term.isdigit()}
     weights = {term: n / size * math.log1p(average / everywhere[term]) for term, n in shared.items()}
     return sorted(weights, key=lambda term: (-weights[term], term))[:NAMING_WORDS]

@@ -14,10 +14,10 @@ Count = Callable[[str], int]
 
 @dataclass(slots=True)
 class SectionItem:
-    """One entry of a section: `prefix` and `text` make its line. It is kept unless `cut` says why not.
+    """Holds one entry of a section. `prefix` and `text` make its line; `cut` is the reason if it was cut, else None.
 
-    `tokens` is the cost of its line, as kept; of an item that is cut, what the whole line would have cost. `beside`:
-    the items that say what it says. `referred`: its line says where in the text it is told.
+    `tokens`: the cost of its line as kept, or of the whole line if it was cut. `beside`: ids of the turns that it rests
+    on. `referred`: its line only refers to the place in the text that already shows the memory.
     """
 
     id: str
@@ -32,19 +32,21 @@ class SectionItem:
 
 
 def item(identity: str, prefix: str, text: str, count: Count) -> SectionItem:
-    """An item with its line, which ends with a line break; further lines of a text are set in.
+    """Makes an item with its line, which ends with a line break; further lines of the text are indented.
 
-    So a memory cannot pass for a heading or for another memory. And as a line starts with a dash and ends with a line
-    break, where byte-pair encodings of OpenAI's kind split anyway, the tokens of lines add up to those of the text.
+    Because of the indentation, a memory cannot pass for a heading or for another memory. A line starts with a dash and
+    ends with a line break, where byte-pair encodings like OpenAI's split anyway, so the token counts of the lines add
+    up to that of the text.
     """
     line = _line(prefix, text)
     return SectionItem(identity, prefix, text, line, count(line))
 
 
 def shares(budget: int, demands: Sequence[int], weights: Sequence[int]) -> list[int]:
-    """How much of `budget` each demand gets: what it needs, up to its weight's part of what is left by the others.
+    """Divides `budget` among demands by weight, and returns what each gets; what one does not need, the others get.
 
-    Weighted max-min fairness by progressive filling (Bertsekas and Gallager, Data Networks, 2nd ed. 1992, 6.5.2).
+    This is weighted max-min fairness by progressive filling (Bertsekas and Gallager, Data Networks, 2nd ed. 1992,
+    6.5.2).
     """
     granted = [0] * len(demands)
     hungry = set(range(len(demands)))
@@ -63,9 +65,9 @@ def shares(budget: int, demands: Sequence[int], weights: Sequence[int]) -> list[
 
 
 def fill(items: Iterable[SectionItem], room: int, *, count: Count | None = None) -> None:
-    """Keeps of `items`, most important first, what fits into `room` tokens, and cuts the others.
+    """Keeps the `items`, most important first, that fit into `room` tokens, and cuts the others.
 
-    With `count`, the first that does not fit is trimmed to the sentences that do, if one does.
+    With `count`, the first item that does not fit is trimmed to as many whole sentences as fit, if at least one does.
     """
     may_trim = count is not None
     for entry in items:
@@ -78,7 +80,7 @@ def fill(items: Iterable[SectionItem], room: int, *, count: Count | None = None)
 
 
 def newest_fitting(items: Sequence[SectionItem], room: int) -> int:
-    """How many of the last of `items` fit into `room` tokens together, without a gap."""
+    """Returns how many items at the end of `items` fit into `room` tokens together."""
     for fitting, entry in enumerate(reversed(items)):
         room -= entry.tokens
         if room < 0:
@@ -87,20 +89,20 @@ def newest_fitting(items: Sequence[SectionItem], room: int) -> int:
 
 
 def leave_out(items: Iterable[SectionItem], reason: CutReason) -> None:
-    """Leaves `items` out for `reason`."""
+    """Marks `items` as cut for `reason`."""
     for entry in items:
         entry.cut = reason
 
 
 def refer(entry: SectionItem, prefix: str, place: str, count: Count) -> None:
-    """Has the entry say in which `place` it is told, and nothing else."""
+    """Replaces the entry's text by a reference to the `place` that already shows the memory."""
     entry.prefix, entry.text, entry.referred = prefix, place, True
     entry.line = _line(prefix, place)
     entry.tokens = count(entry.line)
 
 
 def trim(entry: SectionItem, room: int, count: Count) -> bool:
-    """Shortens the entry to as many of its first sentences, and an ellipsis, as fit; False when not one does."""
+    """Shortens the entry to its first sentences that fit, with an ellipsis; returns False if not even one fits."""
     whole = len(entry.text.rstrip())
     ends = [end for end in sentence_ends(entry.text) if end < whole]
     fitting = bisect_right(ends, room, key=lambda end: count(_shorten(entry, end)))

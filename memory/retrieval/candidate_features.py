@@ -1,6 +1,6 @@
-"""Finds candidates by meaning and reads every candidate's features, with the turns around the strongest: one statement.
+"""Finds candidates by meaning, adds the turns around the strongest, and reads all features, in one SQL statement.
 
-`named_words` is the statement before it, for the names of speakers change the question's vector.
+`named_words` runs before it, because names of speakers are taken out of the question's vector.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from memory.retrieval.signals import TURNS_AROUND, Candidates
 from memory.text.names import speaker_key
 from memory.types import Scope
 
-# What each retriever finds: far more than top_k, so that a memory that several signals like can pass one that a single
-# retriever loves. Words are cheap to score, and a memory without them scores 0 for certain.
+# Each retriever returns far more than top_k, so that a memory that several signals favour can overtake one that only a
+# single retriever ranks high. Words are cheap to score, and a memory without them certainly scores 0.
 DENSE_POOL = 120
 LEXICAL_POOL = 200
-# The most candidates that a time named in the question adds.
+# The limit on candidates that are added because they happened in a time that the question names.
 TIME_POOL = 50
-# The turns around this many of the best become candidates too.
+# The turns around this many of the strongest candidates become candidates too.
 STRONG = 25
-# Longer texts than this are no questions, whatever they end with; their end is not read.
+# Longer texts never count as questions, whatever they end with, so their end is not read.
 QUESTION_TOKENS = 200
 
 _NOTHING_NEAR = """
@@ -38,10 +38,10 @@ _NOTHING_NEAR = """
 {name} AS (SELECT NULL::uuid AS memory_id, 0::float8 AS cosine WHERE false)
 """
 
-# Likely candidates get a first guess of their score, and the turns around the strongest of them become candidates too,
-# in the order in which things happened. OFFSET 0 keeps each look-up by key a look-up: the planner takes every namespace
-# for a small one, which it would rather read whole. The result is one row of packed columns: hundreds of rows of ten
-# values each cost more to read than to find.
+# Candidates get a first estimate of their score, and the turns around the strongest of them become candidates too, in
+# order of occurrence. OFFSET 0 forces look-ups by key: the planner assumes that every namespace is small, and would
+# read it whole. The result is one row of packed columns, because hundreds of rows of ten values each would cost more to
+# fetch than to find.
 _STATEMENT = """
 WITH worded AS MATERIALIZED (
     SELECT * FROM unnest(%(worded)s::uuid[], %(scores)s::float8[]) AS w (memory_id, score)
@@ -115,14 +115,17 @@ SELECT array_agg(id::text), string_agg(uuid_send(id), ''), array_agg(session::te
 FROM found
 """
 
-# Of pairs and measured values as the statement packs them; ids in bytes sort as they do in PostgreSQL.
+# The layout of measured cosines and pairs as the statement packs them; ids as bytes sort as in PostgreSQL.
 _MEASURED = np.dtype([("id", "S16"), ("cosine", ">f8")])
 _PAIRS = np.dtype([("strong", "S16"), ("neighbour", "S16"), ("distance", ">i4")])
 
 
 class _PackedRow(NamedTuple):
-    """Holds the row of the statement: candidates in the order of their ids, the cosines that were `measured`, pairs of
-    neighbours, and what was nearest in meaning. Bytes are values one after the other, as PostgreSQL sends them."""
+    """Holds the row that the statement returns: the candidates by id, `measured` cosines, and pairs of neighbours.
+
+    `near` has the ids of the nearest memories, best first. Fields of bytes hold values one after the other, as
+    PostgreSQL sends them.
+    """
 
     ids: list[str]
     keys: bytes
@@ -146,7 +149,7 @@ _EMPTY = _PackedRow([], b"", [], [], b"", b"", b"", b"", b"", b"", b"", [], 0, 0
 
 @dataclass(frozen=True, slots=True)
 class CandidateFeatures:
-    """Holds candidates with their ids, in the order of the arrays: oldest first, for ids sort by time."""
+    """Holds candidates and their ids in the same order, oldest first, because ids sort by time."""
 
     ids: list[str]
     candidates: Candidates
@@ -154,8 +157,11 @@ class CandidateFeatures:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Holds candidates with their features, and by retriever the ranks of what it found (1 is first). `question`: the
-    question, with the speakers that it names; `by_words` counted the memories that hold each of its terms."""
+    """Holds candidates with their features, and by retriever the ranks of the memories that it found (1 is first).
+
+    `question`: the question with the speakers that it names. `by_words` has the count of memories for each of its
+    terms.
+    """
 
     question: Question
     features: CandidateFeatures
@@ -165,23 +171,25 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class KnownValues:
-    """Holds what other searches say of memories, by their ids: `bm25` scores, mentions of what is named, and how well
-    preferences and topics fit."""
+    """Holds the values that other searches computed, by memory id.
+
+    `bm25`: scores by words; `mentions`: the weight of named entities; `preferences`: how well these fit the
+    question.
+    """
 
     bm25: Mapping[str, float]
     mentions: Mapping[str, float]
     preferences: Mapping[str, float]
-    topics: Mapping[str, float]
 
 
 def find_by_meaning(
     scope: Scope, question: Question, known: KnownValues, *, taking_part: Collection[str], pool: int
 ) -> tuple[CandidateFeatures, dict[str, int]]:
-    """Finds the nearest memories and those of the times that the question names, and reads the features of these, of
-    the `known` ones that still exist, and of those up to TURNS_AROUND turns from a strong one.
+    """Finds the nearest memories, and returns the features of all candidates and the ranks of the nearest by id.
 
-    Returns also the ranks of the nearest by id. Turns stand in the order in which things happened; simultaneous ones as
-    they arrived. All meet the question's predicate.
+    Candidates are the nearest memories, those from the times that the question names, the `known` ones that still
+    exist, and the turns up to TURNS_AROUND from a strong candidate, in order of occurrence. All meet the question's
+    predicate. `pool`: the least number of nearest memories.
     """
     searches = []
     if "dense" in taking_part:
@@ -201,8 +209,8 @@ def find_by_meaning(
 
 
 def read_features(scope: Scope, question: Question, ids: Collection[str]) -> CandidateFeatures:
-    """Reads the features of memories, with their cosines, as far as they exist and meet the question's predicate."""
-    known = KnownValues({}, dict.fromkeys(ids, 0.0), {}, {})
+    """Reads the features and cosines of those memories that exist and meet the question's predicate."""
+    known = KnownValues({}, dict.fromkeys(ids, 0.0), {})
     row, _ = _fetch_row(scope, question, known, [], strong=0)
     return _unpack(question, row, known)
 
@@ -214,7 +222,7 @@ def _fetch_row(
         **dense.parameters_of(scope, question, preferences=question.searches_preferences),
         "worded": uuid_array(known.bm25),
         "scores": number_array(known.bm25.values()),
-        "others": uuid_array({**known.mentions, **known.preferences, **known.topics}),
+        "others": uuid_array({**known.mentions, **known.preferences}),
         "familiarity": question.familiarity,
         "strong": strong,
         "around": TURNS_AROUND,
@@ -234,7 +242,7 @@ def _fetch_row(
     )
     is_prepared = question.predicate is None and all(dense.is_preparable(search) for search in searches)
     [values] = fetch(statement, parameters, prepared=is_prepared, binary=True)
-    # An aggregate of no rows is NULL.
+    # Aggregates over no rows are NULL.
     row = _PackedRow._make(empty if value is None else value for value, empty in zip(values, _EMPTY, strict=True))
     counts = {"near": (len(row.near), row.near_passages), "timed": (row.timed, row.timed_passages)}
     return row, [counts[search.name] for search in searches]
@@ -259,7 +267,6 @@ def _unpack(question: Question, row: _PackedRow, known: KnownValues) -> Candidat
         bm25=_values_of(row.ids, known.bm25),
         mentions=_values_of(row.ids, known.mentions),
         preference=_values_of(row.ids, known.preferences),
-        topic=_values_of(row.ids, known.topics),
         tokens=np.frombuffer(row.tokens, ">i4").astype(float),
         session=np.array([sessions.setdefault(name, len(sessions)) for name in row.sessions], dtype=int),
         voice=np.array(
@@ -286,7 +293,7 @@ def _unpack_pairs(keys: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def _find_places(keys: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the place of each wanted key among the sorted `keys`, and whether it is there."""
+    """Returns the place of each wanted key among the sorted `keys`, and an array that tells which of them exist."""
     if not len(keys):
         return np.zeros(len(wanted), int), np.zeros(len(wanted), bool)
     places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -294,7 +301,7 @@ def _find_places(keys: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _values_of(ids: Sequence[str], values: Mapping[str, float]) -> np.ndarray:
-    """Looks up the value of each id, 0 for others; most questions have none."""
+    """Looks up the value of each id, 0 if there is none; most questions have no values at all."""
     if not values:
         return np.zeros(len(ids))
     return np.array([values.get(one, 0.0) for one in ids], dtype=float)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from memory.retrieval.arms import preferences as preference_arm
-from memory.retrieval.arms import topics as topic_arm
 from memory.retrieval.candidate_features import LEXICAL_POOL, Found, KnownValues, find_by_meaning
 from memory.retrieval.columns import candidates as column_search
 from memory.retrieval.columns.kept import KeptMemories
@@ -26,29 +25,23 @@ def find(
     clock: StepClock,
     changes: Changes | None = None,
 ) -> tuple[Found, KeptMemories | None]:
-    """Finds the candidates of a question; `pool`: the least number of memories from each retriever.
+    """Finds the candidates of a question; returns them with the columns' cache of memories, None without columns.
 
-    `changes`: as `columns_for` takes them. Returns also the memories that were read as hits before, if the columns have
-    some.
+    `pool`: the least number of memories that each retriever looks for. `changes`: see `columns_for`.
     """
     preferences: dict[str, float] = {}
     if "preference" in taking_part and question.tells_preferences:
         with clock.step("preferences"):
             preferences = preference_arm.match(scope, question)
-    topics: dict[str, float] = {}
-    if "topic" in taking_part and question.ranks_topics:
-        with clock.step("topics"):
-            topics = topic_arm.match(scope, question)
     with columns_for(scope, question, changes) as held:
         if held is not None:
             columns, statistics = held
             with clock.step("columns"):
                 found = column_search.find(
-                    columns, statistics, question, taking_part=taking_part, pool=pool,
-                    preferences=preferences, topics=topics,
-                )  # fmt: skip
+                    columns, statistics, question, taking_part=taking_part, pool=pool, preferences=preferences
+                )
             return found, columns.kept
-    return _find_by_sql(scope, question, taking_part, preferences, topics, pool=pool, clock=clock), None
+    return _find_by_sql(scope, question, taking_part, preferences, pool=pool, clock=clock), None
 
 
 def _find_by_sql(
@@ -56,22 +49,24 @@ def _find_by_sql(
     question: Question,
     taking_part: Collection[str],
     preferences: Mapping[str, float],
-    topics: Mapping[str, float],
     *,
     pool: int,
     clock: StepClock,
 ) -> Found:
-    """Finds them by two statements. The first one runs while the question's vector is being made; the speakers that it
-    finds named change that vector."""
+    """Finds the candidates by two statements.
+
+    The first runs while the question's vector is computed, and finds the speakers that the question names; their names
+    are then taken out of the vector.
+    """
     with clock.step("words"):
         named = find_named_words(
             scope, question, taking_part=taking_part, limit=max(LEXICAL_POOL, pool), most_retired=pool
         )
     question = question.naming(named.speakers)
-    # Waited for here, so that the time of the search by meaning does not include it.
+    # Waiting for the vector is a separate step, so that the time of the search by meaning does not include it.
     with clock.step("vector"):
         _ = question.vector
-    known = KnownValues(named.bm25, named.mentions, preferences, topics)
+    known = KnownValues(named.bm25, named.mentions, preferences)
     with clock.step("meaning"):
         features, near = find_by_meaning(scope, question, known, taking_part=taking_part, pool=pool)
     ranks = {}

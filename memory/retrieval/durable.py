@@ -1,4 +1,4 @@
-"""Reads the pinned memories, which are given with every question of a namespace, whatever it asks."""
+"""Reads the pinned memories of a namespace, which are returned with every question."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from memory.retrieval.predicate import RETIRED_THEN, TEXT_THEN, SqlCondition
 from memory.text.utterances import live_text
 from memory.types import Scope
 
-# The most pinned memories that are read, the latest first; a text for an agent has room for far fewer.
+# The limit on pinned memories read, latest first; an agent's context has room for far fewer.
 MOST_DURABLE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class DurableMemory:
-    """Holds a memory that is given with every question. `text` is without the statements that no longer hold;
-    `suspected`: it may try to steer its reader, and is to be shown as a quotation."""
+    """Holds a memory that is returned with every question.
+
+    `text` leaves out statements that no longer hold. `suspected`: the memory may try to steer its reader, and must be
+    shown as a quotation.
+    """
 
     id: uuid.UUID
     role: str
@@ -50,8 +53,11 @@ def list_durable(
     as_of: datetime | None = None,
     valid_at: datetime | None = None,
 ) -> list[DurableMemory]:
-    """Lists the namespace's pinned memories that meet `among` and hold at `holding_at`, by their ids: in the order
-    in which they came to be known. Their texts are as of `as_of`. The question is not considered otherwise."""
+    """Lists up to MOST_DURABLE pinned memories that meet `among` and hold at `holding_at`, oldest first.
+
+    Their texts are as known at `as_of`, without statements that were over by `valid_at`. The question has no influence
+    otherwise.
+    """
     parameters: dict[str, Any] = {
         "namespace_id": scope.namespace_id,
         "state": MemoryState.ACTIVE.value,

@@ -16,9 +16,9 @@ MAX_WORDS = 5
 MAX_CJK_CHARS = 8
 Row = TypeVar("Row")
 
-# Names that are looked up of one question.
+# The limit on names that are looked up for one question.
 MAX_KEYS = 800
-# An entity that so many memories mention tells nothing of any of them.
+# An entity with this many mentions does not distinguish the memories that mention it.
 TOLD_OF = 200
 
 _WORD = re.compile(rf"[^\W_{CJK}]+(?:['’.-][^\W_{CJK}]+)*\.?", re.UNICODE)
@@ -38,7 +38,7 @@ class EntityMatch(Generic[Row]):
     well_known: bool
 
 
-# A common table expression `matches`, of the entities that the `keys` name and active memories mention.
+# A common table expression `matches`: the entities that the `keys` name and that active memories mention.
 MATCHES = f"""
 named AS (
     SELECT DISTINCT ON (entity) entity, key FROM memory_entityalias
@@ -66,10 +66,10 @@ named AS (
 
 
 def weigh(matches: Sequence[EntityMatch[Row]]) -> dict[Row, float]:
-    """Computes how much each memory says of the entities that a text names: 0 to 1. The longest name at a place counts.
+    """Returns the weight (0..1) of the named entities for each memory that mentions them.
 
-    An entity counts the more, the fewer memories mention it: 1 − log n / log TOLD_OF of n, nothing from TOLD_OF on. Of
-    several named entities what they count is added up.
+    An entity weighs 1 − log n / log TOLD_OF if n memories mention it, and nothing from TOLD_OF memories on. The weights
+    of several entities add up. A name that is part of a longer matched name does not count.
     """
     found: dict[Row, float] = {}
     for match in matches:

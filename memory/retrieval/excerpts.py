@@ -1,4 +1,4 @@
-"""Cuts the part that answers the question out of a long memory. The whole text stays under the memory's id."""
+"""Cuts the part of a long memory that answers the question. The whole text can still be read by the memory's id."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND memory_id 
 
 
 def excerpt_hits(scope: Scope, question: Question, hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits; turns of more than MAX_HIT_CHARS get an excerpt. Chunks are parts of a document already."""
+    """Returns the hits, with an excerpt for turns longer than MAX_HIT_CHARS; chunks are parts of a document already."""
     excerpts = excerpt_texts(scope, question, {hit.id_text: hit.memory.text for hit in hits if hit.turn > 0})
     return [replace(hit, excerpt=excerpts[hit.id_text]) if hit.id_text in excerpts else hit for hit in hits]
 
 
 def excerpt_texts(scope: Scope, question: Question, texts: Mapping[str, str]) -> dict[str, Excerpt]:
-    """Cut excerpts out of those of the memories' texts, given by id, that have more than MAX_HIT_CHARS."""
+    """Makes excerpts of the texts of more than MAX_HIT_CHARS, and returns them by memory id."""
     long = {identity: text for identity, text in texts.items() if len(text) > MAX_HIT_CHARS}
     if not long:
         return {}

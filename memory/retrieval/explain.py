@@ -1,4 +1,4 @@
-"""Explains a hit's score, in numbers and in one sentence."""
+"""Explains the score of a hit, in numbers and in one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.retrieval.left_out import Dropped
 METHOD = "weighted_score_fusion"
 _ARM_WORDS = {"dense": "by meaning", "lexical": "by its words"}
 _NONE = Contribution(0.0, None, 0.0)
-# A sentence names parts that gave at least this share of the score.
+# The sentence names parts that gave at least this share of the score.
 _LEAST_SHARE = 0.05
 _SIGNAL_WORDS = {
     "neighbours": "the turns around it match too",
@@ -22,7 +22,6 @@ _SIGNAL_WORDS = {
     "people": "the question names its speaker",
     "entities": "it mentions what the question names",
     "preference": "it says what is liked or avoided of what is asked for",
-    "topic": "its topic is near to the question",
     "role": "it is said by the side that the question is about",
     "dated": "it says when",
     "time": "it happened in the time that the question names",
@@ -30,16 +29,15 @@ _SIGNAL_WORDS = {
     "importance": "it is important",
     "rerank": "the reranker prefers it",
 }
-# A sentence names this many signals, the largest first.
+# The sentence names at most this many signals, the largest first.
 _MOST_NAMED = 3
 
 
 def explain(hit: Hit, weights: Mapping[str, float], *, considered: int) -> dict[str, Any]:
-    """Returns a hit's `id`, `rank`, `final` score, `relevance`, `method`, parts, restatements, and the `reason` in a
-    sentence.
+    """Returns the explanation of a hit: id, rank, score, relevance, parts, restatements, and the reason in a sentence.
 
-    Each retriever has its raw score, rank, weight and share, and so has each signal that contributes. The shares of
-    `arms` and `signals` sum to `final`. `considered`: among how many candidates the hit was ranked.
+    `arms` has each retriever with its raw score, rank, weight and share; `signals` has each signal that contributes.
+    Their shares sum to `final`. `considered`: the number of candidates that were ranked.
     """
     return {
         "id": hit.id_text,
@@ -54,17 +52,16 @@ def explain(hit: Hit, weights: Mapping[str, float], *, considered: int) -> dict[
 
 
 def debug_entry(explanation: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns an entry of a query's `rerank_debug`. `components`: the share of each retriever and signal, which sum
-    to `final`."""
+    """Returns an entry of a query's `rerank_debug`; its `components`, one a retriever or signal, sum to `final`."""
     shares = {name: part["weighted"] for name, part in explanation["arms"].items()}
     shares |= {name: part["weighted"] for name, part in explanation["signals"].items()}
     return {"method": explanation["method"], "components": shares, "explanation": explanation}
 
 
 def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str, Any]:
-    """Explains a candidate that did not come back: its id, place among the candidates, score and parts, and why.
+    """Explains why a candidate was rejected, with its place among the candidates, score and parts.
 
-    `needed` is the score of the last hit; `other` as in `Dropped`.
+    `needed` is the score of the last hit; `other` is as in `Dropped`.
     """
     candidate = dropped.candidate
     return {
@@ -80,8 +77,7 @@ def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str,
 
 
 def differences(above: Candidate, below: Candidate) -> dict[str, float]:
-    """Lists by how much `above` exceeds `below` in each part, largest first: the sum is the difference of the
-    scores."""
+    """Returns by part how far `above` exceeds `below`, largest first; the sum is the difference of the scores."""
     names = dict.fromkeys((*above.parts, *below.parts))
     found = {name: above.parts.get(name, _NONE).weighted - below.parts.get(name, _NONE).weighted for name in names}
     return {name: found[name] for name in sorted(found, key=found.__getitem__, reverse=True) if found[name]}
@@ -105,9 +101,9 @@ def parts(candidate: Candidate, weights: Mapping[str, float]) -> dict[str, dict[
 
 
 def reason(hit: Hit, *, considered: int) -> str:
-    """Returns one sentence: which retrievers found the memory, at which place of how many, and which signals helped.
+    """Returns a sentence that names the retrievers that found the memory, with its rank, and the signals that helped.
 
-    It names the parts that gave at least a twentieth of the score.
+    It leaves out parts that gave less than a twentieth of the score.
     """
     least = _LEAST_SHARE * hit.score
     found, helped = [], []

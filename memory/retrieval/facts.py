@@ -1,4 +1,4 @@
-"""Tells a fact and a turn that it rests on once: by the turn, at the place of the better of the two."""
+"""Shows a fact and a turn that it rests on as one hit: the turn, at the better rank of the two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 
 class FoundFact(Protocol):
-    """A hit as far as it matters here. `sources`: the turns that it rests on, when it is a fact."""
+    """Declares the attributes of a hit that matter here. `sources`: the turns that it rests on, if it is a fact."""
 
     @property
     def id(self) -> uuid.UUID: ...
@@ -21,7 +21,7 @@ Found = TypeVar("Found", bound=FoundFact)
 
 
 def put_turns_first(hits: list[Found]) -> list[Found]:
-    """The hits, best first, each fact behind the turn that it rests on, which takes its place; else as they were."""
+    """Returns the hits with each fact swapped with the best turn that it rests on, unless one is above it already."""
     if not any(hit.sources for hit in hits):
         return hits
     ordered = list(hits)
@@ -34,9 +34,10 @@ def put_turns_first(hits: list[Found]) -> list[Found]:
 
 
 def match_facts_to_turns(hits: Sequence[FoundFact], again: Mapping[int, int]) -> dict[int, int]:
-    """For each fact whose turn stands before it: its place, and that of the turn, or of what says the same as the turn.
+    """Maps the place of each fact to the place of a turn before it that it rests on.
 
-    `again`: the places of hits that say what an earlier one says, with that one's.
+    `again` maps the place of a restatement to the place of the hit that it restates; if the turn is a restatement, the
+    fact is mapped to that hit.
     """
     found: dict[int, int] = {}
     if not any(hit.sources for hit in hits):

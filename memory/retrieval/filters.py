@@ -1,8 +1,8 @@
-"""The filter language: a JSON object, checked and turned into a typed tree.
+"""Parses the filter language: a JSON object becomes a typed tree.
 
-An object's entries must all hold. A name is a field (`role`, `metadata.project`), with a value or with operators
-(`{"gte": 3, "lt": 9}`); or it is `and`, `or`, `not`. The shape is that of MongoDB's selectors, which vector databases
-share, without the `$`.
+All entries of an object must hold. The name of an entry is a field (`role`, `metadata.project`), whose value is a
+literal or an object of operators (`{"gte": 3, "lt": 9}`), or it is `and`, `or` or `not`. The syntax is that of
+MongoDB's selectors without the `$`, as in several vector databases.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ MAX_LISTED = 100
 MAX_KEYS = 16
 MAX_NAME_CHARS = 500
 MAX_TEXT_CHARS = 2_000
-# What metadata can hold: whole numbers of 64 bits, with a sign or without.
+# The column for the number of a topic has 16 bits.
+MAX_TOPIC = 32_767
+# Metadata can hold integers of 64 bits, signed or unsigned.
 MIN_WHOLE, MAX_WHOLE = -(2**63), 2**64 - 1
 
 Scalar = str | int | float | bool | None
@@ -66,14 +68,14 @@ class MemoryField(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetadataPath:
-    """A value in a memory's own metadata: the keys that lead to it, from object to object."""
+    """Names a value in a memory's metadata by the keys that lead to it, from the outermost object inwards."""
 
     keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One test of one field. It does not hold where the field is absent or of another type than `value`."""
+    """Compares a field with a value. It does not hold if the field is absent or of another type than `value`."""
 
     field: MemoryField | MetadataPath
     operator: Operator
@@ -92,7 +94,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Holds exactly where `part` does not."""
+    """Holds exactly when `part` does not."""
 
     part: Filter
 
@@ -101,7 +103,7 @@ Filter = Condition | All | AnyOf | Not
 
 
 class FilterError(ValueError):
-    """A filter that cannot be used: `place` in it (empty: the whole, else like `or[1].role.in[0]`), and the problem."""
+    """Raised for an invalid filter; `place` is a path such as `or[1].role.in[0]`, or empty for the whole filter."""
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(f"{place or 'filter'}: {problem}")
@@ -110,9 +112,9 @@ class FilterError(ValueError):
 
 
 def parse(data: object) -> Filter | None:
-    """The filter that `data` (parsed JSON) says; None for the empty object, which holds for every memory.
+    """Returns the filter for `data` (parsed JSON), or None for the empty object, which every memory meets.
 
-    Raises FilterError.
+    Raises FilterError if `data` is not a valid filter.
     """
     if data == {}:
         return None
@@ -125,7 +127,7 @@ def entries(where: Filter) -> tuple[Filter, ...]:
 
 
 def to_json(where: Filter) -> dict[str, Any]:
-    """The filter as JSON again, with every operator and `and` written out."""
+    """Returns the filter as JSON, with every operator and every `and` written out."""
     match where:
         case All(parts):
             return {"and": [to_json(part) for part in parts]}
@@ -302,6 +304,12 @@ def _sortable(value: object, place: str) -> str | int | float:
     return _number(value, place)
 
 
+def _topic(value: object, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TOPIC:
+        raise FilterError(place, f"must be the number of a topic of the map, 0 to {MAX_TOPIC}.")
+    return value
+
+
 def _scalar(value: object, place: str) -> Scalar:
     if value is None or isinstance(value, bool):
         return value
@@ -318,7 +326,7 @@ _COLUMN_VALUES: dict[MemoryField, Callable[[object, str], str | int | float | da
     MemoryField.SESSION: _text,
     MemoryField.TIER: _one_of(tuple(Tier.values)),
     MemoryField.KIND: _one_of(tuple(MemoryKind.values)),
-    MemoryField.TOPIC: _id_of("a node of the tree"),
+    MemoryField.TOPIC: _topic,
     MemoryField.IMPORTANCE: _share,
     MemoryField.OCCURRED: _moment,
     MemoryField.CREATED: _moment,

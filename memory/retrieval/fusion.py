@@ -27,7 +27,6 @@ SIGNALS = {
     "people": 0.27,
     "entities": 0.12,
     "preference": 3.0,
-    "topic": 0.1,
     "role": 0.3,
     "dated": 0.3,
     "time": 0.5,
@@ -37,16 +36,19 @@ SIGNALS = {
 }
 # The weight of words at full evidence; meaning weighs 1.
 WORDS = 1.2
-# This many words that only one memory holds, in one memory, are evidence whatever else the question says.
+# A memory that holds this many words that no other memory holds is strong evidence, however long the question is.
 RARE_WORDS = 2.0
-# Evidence up to here is chance among notes, which name their subject. Turns of a conversation leave that to the turns
-# around: the words that they do say count in full.
+# Evidence up to this value may be chance among notes, which name their subject. Turns of a conversation leave the
+# subject to the turns around them, so the words that match count in full.
 CHANCE = 0.15
 
 
 class Contribution(NamedTuple):
-    """Holds the part of one retriever or signal in a memory's score: its raw value, its place in the retriever
-    (None: not among its best, or a signal), and its share."""
+    """Holds the part of one retriever or signal in a memory's score.
+
+    `raw`: its own value; `rank`: the memory's place in the retriever (None for a signal, and for a memory that the
+    retriever did not find); `weighted`: its share of the score.
+    """
 
     raw: float
     rank: int | None
@@ -55,8 +57,10 @@ class Contribution(NamedTuple):
 
 @dataclass(slots=True)
 class Candidate:
-    """Holds a memory that a retriever found, by its id as text. `score` is the sum of the `weighted` of its `parts`,
-    by name. Not to be changed: `with_part` makes another."""
+    """Holds a candidate: a memory's id as text, and the `parts` of its score by name.
+
+    `score` is the sum of the parts' `weighted`. Instances must not be changed; `with_part` returns a new one.
+    """
 
     id: str
     parts: dict[str, Contribution]
@@ -71,15 +75,16 @@ class Candidate:
         return uuid.UUID(self.id)
 
     def with_part(self, name: str, part: Contribution) -> Candidate:
-        """Returns the same memory with one more part."""
+        """Returns a candidate with one more part."""
         return Candidate(self.id, {**self.parts, name: part})
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Holds all candidates in order: `order` are places in the arrays, best first; parts are made on demand.
+    """Holds all candidates in order; their parts are computed on demand.
 
-    `values`: by retriever and signal, the factors of the `weights`: one number a candidate, in the order of `ids`.
+    `order`: rows of the arrays, best first. `values`: by retriever and signal, the factor of its weight for each
+    candidate, in the order of `ids`.
     """
 
     order: list[int]
@@ -95,7 +100,7 @@ class Ranking:
 
     @property
     def ahead(self) -> float:
-        """Returns by how much the best candidate's score exceeds the second's (0 if there is none)."""
+        """Returns by how much the best score exceeds the second (the best score if there is no second; 0 if empty)."""
         best, second = ([sum(share[row] for share in self._shares.values()) for row in self.order[:2]] + [0.0, 0.0])[:2]
         return float(best - second)
 
@@ -104,8 +109,10 @@ class Ranking:
         return self.between(place, place + 1)[0]
 
     def between(self, first: int, end: int) -> list[Candidate]:
-        """Lists the existing candidates at the places from `first` (0 is the best) to before `end`, with their
-        parts; signals that give nothing to a candidate are left out."""
+        """Lists the candidates at the places from `first` (0 is the best) to before `end`, with their parts.
+
+        Signals that give nothing to a candidate are left out of its parts.
+        """
         rows = self.order[first:end]
         memory_ids = [self.ids[row] for row in rows]
         parts: list[dict[str, Contribution]] = [{} for _ in rows]
@@ -118,7 +125,7 @@ class Ranking:
         return [Candidate(memory_id, own) for memory_id, own in zip(memory_ids, parts, strict=True)]
 
     def place_outside(self, memory_id: uuid.UUID, cosine: float) -> Candidate:
-        """Makes a candidate of any other memory, by its nearness to the question over that of the nearest candidate."""
+        """Makes a candidate of a memory outside the ranking, whose score is its cosine relative to the nearest's."""
         weight, nearest = self.weights["dense"], self._raw["dense"].max(initial=signals.LEAST_COSINE)
         parts = {
             "dense": Contribution(cosine, None, weight * max(0.0, cosine) / float(nearest)),
@@ -127,29 +134,28 @@ class Ranking:
         return Candidate(str(memory_id), parts)
 
     def place_of(self, memory_id: uuid.UUID) -> int | None:
-        """Find the place of a memory (0 is the best); None if it is no candidate."""
+        """Returns the place of a memory (0 is the best), or None if it is not a candidate."""
         wanted = str(memory_id)
         return next((place for place, row in enumerate(self.order) if self.ids[row] == wanted), None)
 
 
 def dense_weight(familiarity: float, evidence: float) -> float:
-    """Returns the weight of meaning (words have the rest) for a question that the model reads with that familiarity
-    (0..1).
+    """Returns the weight (0..1) of the search by meaning; the search by words has the rest.
 
-    `evidence` (0..1) is the trust in the words that were found: the less, the more meaning decides. For texts that the
-    model cannot read, words decide.
+    `familiarity` (0..1) says how well the embedding model knows the question's words: if it knows none, words decide.
+    `evidence` (0..1) is the trust in the words that were found: the less of it, the more meaning decides.
     """
     return familiarity / (1 + WORDS * evidence**2)
 
 
 def word_evidence(terms: Sequence[str], by_words: WordHits, *, best: float, standing_out: float) -> float:
-    """Returns how far the words that were found can be trusted: 0 (no match, or one that chance explains) to 1.
+    """Returns how far matching words can be trusted: 0 (no match, or one that chance explains) to 1.
 
-    `best` is the best BM25 score. It is evidence in one of two ways, of which each makes up for the other (noisy or): a
-    memory covers the question, measured by the score of a memory that holds all its `terms` once, including terms that
-    no memory holds; or it holds words that hardly another memory holds, however long the question is. Coverage alone
-    counts the less, the more the nearest memories stand out from the tenth (`standing_out`, 0..1): then meaning has
-    recognised something that common words would hide.
+    `best` is the best BM25 score. Two kinds of evidence are joined by a noisy or: coverage, which compares `best` with
+    the score of a memory that holds all `terms` once, including terms that no memory holds; and rarity, which is high
+    for words that hardly any other memory holds, however long the question is. Coverage counts less the more the
+    nearest memories stand out from the tenth (`standing_out`, 0..1), because then the search by meaning has recognised
+    something that common words would hide.
     """
     if best <= 0 or by_words.memories <= 0:
         return 0.0
@@ -160,8 +166,10 @@ def word_evidence(terms: Sequence[str], by_words: WordHits, *, best: float, stan
 
 
 def beyond_chance(evidence: float, talk: float) -> float:
-    """Returns the part of the `evidence` of words (0..1) beyond chance among notes (`talk` 0) or in a conversation
-    (1)."""
+    """Returns the part (0..1) of the `evidence` of words that chance does not explain.
+
+    `talk` says how far the candidates belong to conversations: 0 (notes of one person) to 1.
+    """
     chance = CHANCE * (1 - talk)
     return max(0.0, evidence - chance) / (1 - chance)
 
@@ -174,10 +182,10 @@ def rank(
     ranks: Mapping[str, Mapping[str, int]],
     taking_part: Collection[str],
 ) -> Ranking:
-    """Ranks every candidate by the sum of its parts; newer first among equals. `ranks`: places in each retriever, from
-    1. `by_words` counted the memories that hold the question's terms.
+    """Ranks the candidates by the sum of their parts; among equals, the newer is first.
 
-    `taking_part` names the ARMS and SIGNALS that count; a single retriever has the whole weight of the retrievers.
+    `by_words` has the counts of memories that hold the question's terms. `ranks`: the places in each retriever, from 1.
+    `taking_part` names the ARMS and SIGNALS that count; a single retriever gets the weight of all retrievers.
     """
     candidates = features.candidates
     raw = {"dense": candidates.cosine, "lexical": candidates.bm25}
@@ -196,7 +204,7 @@ def rank(
             weights[name] = SIGNALS[name]
     shares = {name: weights[name] * values[name] for name in weights}
     score = sum(shares.values(), start=np.zeros(len(candidates)))
-    # Candidates come oldest first: reversed, a stable sort leaves the newer of equals in front.
+    # Candidates come oldest first; a stable sort of the reversed array puts the newer of equals first.
     order = (len(score) - 1 - np.argsort(-score[::-1], kind="stable")).tolist()
     return Ranking(order, weights, features.ids, values, raw, shares, ranks)
 
@@ -211,7 +219,7 @@ def _arm_weights(question: Question, evidence: float, taking_part: Collection[st
 
 
 def _signals(question: Question, candidates: Candidates, found: np.ndarray) -> dict[str, np.ndarray]:
-    """Computes each signal for or against each candidate; 0 if a signal does not apply."""
+    """Computes the value of each signal for each candidate; 0 if a signal does not apply."""
     wants = question.wants
     nothing = np.zeros(len(candidates))
     around, answer = signals.neighbours(candidates, found)
@@ -224,7 +232,6 @@ def _signals(question: Question, candidates: Candidates, found: np.ndarray) -> d
         "people": candidates.named.astype(float),
         "entities": candidates.mentions,
         "preference": candidates.preference,
-        "topic": candidates.topic,
         "role": (by_agent if wants.agent else ~by_agent).astype(float) if mixed else nothing,
         "time": candidates.in_span.astype(float),
         "question": (candidates.asks & candidates.spoken).astype(float),

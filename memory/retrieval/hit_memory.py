@@ -1,4 +1,4 @@
-"""Holds a memory as it is returned, whatever the question: `hits` reads it, and a process may cache it (`columns`)."""
+"""Represents a memory as answers return it, apart from the question, so that a process can cache it (`columns`)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from memory.types import in_zone
 MAX_TOLD_CHARS = 200
 
 
-# Under these names, however they are joined, clients keep what each message has of its own: it tells no owner. `id` and
-# `key` are not among them: what is stored under another key is another record.
+# Clients store properties of a single message under these metadata names, with or without `_` and `-`. Such values do
+# not make two memories different records. `id` and `key` do, and are therefore not listed.
 _OF_MESSAGE = frozenset(
     "messageid msgid messageuuid eventid requestid traceid spanid turnid timestamp ts createdat updatedat sentat"
     " receivedat messageindex turnindex turn seq sequence".split()
@@ -31,9 +31,9 @@ def _is_of_message(name: str) -> bool:
 
 @dataclass(slots=True)
 class Later:
-    """Holds a newer memory (`memory_id`) whose `text` holds since `occurred_at` in the place of the `words` of a hit.
+    """Holds a newer memory (`memory_id`) whose `text` replaces the `words` of a hit since `occurred_at`.
 
-    It must not be changed.
+    Instances are shared and must not be changed.
     """
 
     memory_id: uuid.UUID
@@ -49,13 +49,13 @@ class Later:
 
 @dataclass(slots=True)
 class HitMemory:
-    """Holds one memory that may be a hit. Not to be changed: several answers share it.
+    """Holds one memory that may be a hit. Instances are shared by several answers and must not be changed.
 
-    `text` is without the statements that no longer hold, which stand in the memory at `retired` ([start, end)).
-    `terms`: those of the whole text, each once. `later`: what newer memories say in the place of words that still stand
-    in it, the newest first; `retired_by`: in the place of what was retired. `suspected`: it may try to steer its
-    reader, and is to be shown as a quotation. `sources`: the turns that it rests on, when it is a fact or a preference.
-    `is_alone`: nothing of it is read from another memory's row. `id_text`: its id as text.
+    `text` leaves out the statements that no longer hold; `retired` has their spans [start, end) in the stored text.
+    `terms`: the distinct terms of the whole text. `later`: newer memories that replace words still in `text`, newest
+    first; `retired_by`: newer memories that replace retired statements. `suspected`: the memory may try to steer its
+    reader, and must be shown as a quotation. `sources`: the turns that a fact or a preference rests on. `is_alone`: no
+    field is read from another memory's row. `id_text`: the id as text.
     """
 
     id: uuid.UUID
@@ -84,7 +84,7 @@ class HitMemory:
         self.id_text = str(self.id)
 
     def in_zone(self, zone: tzinfo) -> HitMemory:
-        """Returns the same memory, whose times are told in `zone`."""
+        """Returns the same memory with its times in `zone`."""
         return replace(
             self,
             occurred_at=in_zone(self.occurred_at, zone),
@@ -94,10 +94,10 @@ class HitMemory:
 
     @property
     def words(self) -> Words:
-        """Returns the words of its text, to be compared with those of others.
+        """Returns the words of the text, for comparison with other memories.
 
-        Records of another speaker, user, document or key are never one statement: these are in the metadata, under
-        names that only the client knows. What its names say to be the message's own is not compared.
+        Memories of different speakers, users, documents or keys never count as one statement. Clients store these in
+        the metadata under names of their choice, so all metadata is compared but the properties of a single message.
         """
         if self._words is None:
             own = {name: value for name, value in self.metadata.items() if not _is_of_message(name)}

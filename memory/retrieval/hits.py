@@ -1,4 +1,4 @@
-"""Reads the memories that are returned: a hit is a memory with all that an answer says of it."""
+"""Reads candidates as hits: memories with everything that an answer says about them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _DATED = frozenset(DATED_TERMS)
 
 @dataclass(slots=True)
 class Hit:
-    """Holds one memory that came back, with the results for the question. Not to be changed: `replace` makes another.
+    """Holds one returned memory with its results for the question. Instances must not be changed; use `replace`.
 
-    `overlap` (0..1): the share of the question's terms that it holds. `relevance` (0..1): how likely it answers the
-    question (`retrieval/relevance.py`). `restated_by`: the memories that say the same again and are therefore not
-    shown. `replaces`: the memory below it, whose place it took (`retrieval/recency.py`). `excerpt`: the returned part
-    of a long text. The memory's own fields are read as attributes of the hit, too.
+    `overlap`: the share (0..1) of the question's terms that it holds. `relevance`: the probability (0..1) that it
+    answers the question (`retrieval/relevance.py`). `restated_by`: memories that say the same and are therefore not
+    shown. `replaces`: the older memory below it, whose place it took (`retrieval/recency.py`). `excerpt`: the returned
+    part of a long text. The fields of the memory are attributes of the hit as well.
     """
 
     memory: HitMemory
@@ -53,7 +53,7 @@ class Hit:
     excerpt: Excerpt | None = None
 
     def in_zone(self, zone: tzinfo) -> Hit:
-        """Returns the same hit, whose times are told in `zone`."""
+        """Returns the same hit with its times in `zone`."""
         return replace(self, memory=self.memory.in_zone(zone))
 
     @property
@@ -82,12 +82,12 @@ class Hit:
 
     @property
     def text(self) -> str:
-        """Returns its text, or the excerpt of it."""
+        """Returns the excerpt if there is one, else the memory's text."""
         return self.memory.text if self.excerpt is None else self.excerpt.text
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Returns the client's own metadata; of an excerpt, also its place in the text."""
+        """Returns the client's metadata, and `excerpt` with the excerpt's place in the text if there is one."""
         if self.excerpt is None:
             return self.memory.metadata
         return {**self.memory.metadata, "excerpt": self.excerpt.to_dict()}
@@ -134,12 +134,12 @@ class Hit:
 
     @property
     def score(self) -> float:
-        """Returns the score that the ranking follows."""
+        """Returns the score by which hits are ranked."""
         return self.candidate.score
 
     @property
     def place(self) -> str:
-        """Returns the place of a chunk in its document, as `page 3, Invoices > Totals`; empty for other memories."""
+        """Returns a chunk's place in its document, such as `page 3, Invoices > Totals`; empty for other memories."""
         return name_place(self.metadata) if self.turn < 0 else ""
 
     @property
@@ -150,13 +150,13 @@ class Hit:
 
     @property
     def bm25(self) -> float:
-        """Returns the BM25 score of the memory's words for the question (0 when they share none)."""
+        """Returns the BM25 score of the memory for the question (0 if they share no word)."""
         part = self.candidate.parts.get("lexical")
         return part.raw if part else 0.0
 
     @property
     def evidence(self) -> HitEvidence:
-        """Returns the evidence for its relevance, apart from the evidence of all candidates."""
+        """Returns the hit's own evidence for its relevance, without the evidence that all candidates share."""
         return HitEvidence(self.similarity, self.bm25, "people" in self.candidate.parts, self.score)
 
 
@@ -171,9 +171,9 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.st
 """
 
 
-# Each link from a newer memory, and each statement that one retired, gives the newest memory of the chain of links that
-# begins there, among the possible hits of the question. A chain that comes back to the memory gives nothing. The
-# links come first, because most memories have none, and each step is a look-up: PostgreSQL's statistics of recently
+# A link from a newer memory, or a statement that a newer memory retired, starts a chain of links; the newest memory of
+# the chain that the question may find is returned, unless the chain leads back to the memory itself. Links are read
+# first, because most memories have none, and OFFSET 0 makes each step a look-up: PostgreSQL's statistics of recently
 # filled tables are too poor to choose that plan, and with 505 preferences 50 hits took 3 s.
 _LATER = """(
     SELECT json_agg(json_build_array(n.id, l.start, l."end", n.text, n.retired, n.occurred_at, l.is_retired)
@@ -228,8 +228,10 @@ def read_hits(
     dates: bool,
     kept: KeptMemories | None = None,
 ) -> list[Hit]:
-    """Reads the candidates as hits, best first, except memories deleted since. `dates`: hits that say
-    when something happened gain by it. Memories in `kept` are not read again."""
+    """Reads the candidates as hits, best first, without memories that were deleted meanwhile.
+
+    `dates`: hits that say when something happened get a higher score. Memories in the cache `kept` are not read again.
+    """
     if not candidates:
         return []
     known = {} if kept is None else kept.get([candidate.id for candidate in candidates])
@@ -296,9 +298,9 @@ def _read_hit_memory(row: tuple) -> HitMemory:
 
 
 def _later(text: str, packed: str | None) -> tuple[list[Later], list[Later]]:
-    """Unpacks the texts of newer memories in the place of words of `text`, and in the place of retired words of it.
+    """Unpacks newer memories that replace words still in `text`, and newer memories that replace retired words of it.
 
-    Each has its id, the words [start, end), its text and its time. One that replaces several is there once, with most.
+    A newer memory that replaces several spans is listed once, with the longest of them.
     """
     found: tuple[dict[uuid.UUID, Later], dict[uuid.UUID, Later]] = {}, {}
     for newer, start, end, said, gone, moment, is_retired in orjson.loads(packed) if packed else ():

@@ -1,7 +1,7 @@
-"""Names pgvector's HNSW indexes, one for each large namespace and model, and looks up which are there.
+"""Names pgvector's HNSW indexes, one for each large namespace and model, and looks up which exist.
 
-PostgreSQL's catalogue is the only record of them. An index may be dropped or restored by others, and a row that says
-so would have to be kept in step.
+PostgreSQL's catalogue is the only record of them: an index can be dropped or restored outside of MemOS, and a table of
+indexes would have to be kept in step.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from memory.caches import Cache, for_seconds
 from memory.models.sql import fetch
 from memory.types import Scope
 
-# A search without the index is right as well: a look of a moment ago chooses the faster way.
+# A stale answer is harmless: the search without the index is correct as well, only slower.
 KNOWN_SECONDS = 5.0
 PREFIX = "memory_hnsw_"
-# What pgvector indexes of half precision.
+# pgvector indexes half-precision vectors of at most this many dimensions.
 MOST_DIMENSIONS = 4_000
-# Iterative scans, which go on where a filter leaves too few.
+# The first version with iterative scans, which continue when a filter leaves too few results.
 MIN_PGVECTOR = (0, 8)
 
 # Keyed by the ids of namespace and model.
@@ -35,10 +35,9 @@ def name_index(namespace_id: int, model_id: int) -> str:
 
 
 def is_ready(scope: Scope, model_id: int) -> bool:
-    """Tells whether the namespace's vectors under the model had an index within the last KNOWN_SECONDS that searches
-    can use.
+    """Tells whether the namespace's vectors under the model have a usable index; cached for KNOWN_SECONDS.
 
-    One that is still being built is not ready.
+    An index that is still being built is not usable.
     """
     key = (scope.namespace_id, model_id)
     known = _ready.get(key)

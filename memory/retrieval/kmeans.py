@@ -1,4 +1,4 @@
-"""Finds clusters of vectors by k-means: for the topics of a tree, and for the clusters of the map."""
+"""Clusters vectors by k-means, for the clusters of the map."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _ROUNDS = 6
 
 
 def assign(vectors: np.ndarray, centroids: np.ndarray) -> np.ndarray:
-    """Returns for each of `vectors` the row of the nearest of `centroids`; int64 [vectors]."""
+    """Returns the row of the nearest centroid of each vector, int64 [vectors]."""
     found = np.empty(len(vectors), dtype=np.int64)
     halves = np.einsum("ij,ij->i", centroids, centroids) / 2
     for start in range(0, len(vectors), 4096):
@@ -18,16 +18,17 @@ def assign(vectors: np.ndarray, centroids: np.ndarray) -> np.ndarray:
 
 
 def train(vectors: np.ndarray, count: int) -> np.ndarray:
-    """Returns at most `count` centroids of `vectors`, float32; fewer when the vectors are fewer or equal.
+    """Returns up to `count` centroids of `vectors`, float32 [centroids, dimensions].
 
-    Lloyd's k-means from a random choice that is the same for the same vectors.
+    Lloyd's algorithm starts from a random choice of vectors whose seed is their number, so that the result is
+    reproducible. Equal starting vectors, and centroids that no vector is nearest to, are dropped.
     """
     chosen = np.random.default_rng(len(vectors)).permutation(len(vectors))[:count]
     centroids = np.unique(vectors[chosen], axis=0)
     for _ in range(_ROUNDS):
         nearest = assign(vectors, centroids)
         order = np.argsort(nearest, kind="stable")
-        # A centroid that is nearest to nothing is dropped.
+        # Centroids that no vector is nearest to do not appear in `nearest`, and are dropped.
         _, starts, sizes = np.unique(nearest[order], return_index=True, return_counts=True)
         centroids = np.add.reduceat(vectors[order], starts, axis=0) / sizes[:, None]
     return np.asarray(centroids, dtype=np.float32)

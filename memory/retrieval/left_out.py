@@ -1,4 +1,4 @@
-"""Lists the candidates that did not come back, and how far each was below the last hit."""
+"""Lists the rejected candidates, and how far each was below the last hit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memory.retrieval.near_duplicates import Words, nearest
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Holds a candidate that did not come back.
+    """Holds a rejected candidate.
 
-    `candidate` has its final score. `rank` is its place (1 is the first) among all candidates, before restatements and
-    variety. `verdict` is RESTATED, VARIETY, OUTRANKED or IRRELEVANT. `needed` is the score of the last hit. `other` is
-    the memory that says the same (RESTATED), the hit that it is too like (VARIETY), or the newer one that took its
-    place; None else.
+    `candidate` has its final score. `rank` is its place (from 1) among all candidates, before restatements and variety.
+    `verdict` is RESTATED, VARIETY, OUTRANKED or IRRELEVANT. `needed` is the score of the last hit. `other` is the
+    memory that says the same (RESTATED), the hit that it resembles too much (VARIETY), or the newer memory that took
+    its place; otherwise None.
     """
 
     candidate: Candidate
@@ -38,10 +38,10 @@ def list_dropped(
     again: Mapping[uuid.UUID, uuid.UUID],
     variety: float,
 ) -> list[Dropped]:
-    """List the `candidates` (in their order, best first) that are not among the `hits`.
+    """Lists the `candidates` that are not among the `hits`, in their order (best first).
 
-    `said` are the texts of the first of them; the others were not read. `again`: who restates whom, by ids.
-    `variety`: what likeness to a hit costs (0: nothing).
+    `said`: the words of the first candidates; the others were not read. `again` maps a restatement to the memory that
+    it restates. `variety`: the cost of full likeness to a hit (0: none).
     """
     if not hits:
         return []
@@ -77,7 +77,7 @@ def list_dropped(
 def _less_likeness(
     candidate: Candidate, said: Words, hits: Sequence[Hit], hits_words: Sequence[Words], variety: float
 ) -> tuple[Candidate, uuid.UUID]:
-    """Returns the candidate less the cost of its likeness to the nearest hit, and that hit."""
+    """Returns the candidate with the cost of its likeness to the nearest hit subtracted, and the id of that hit."""
     place, likeness = nearest(said, hits_words)
     cost = variety * likeness
     less = candidate.with_part("variety", Contribution(cost, None, -cost)) if cost else candidate

@@ -1,4 +1,4 @@
-"""Conditions on metadata as Dify's External Knowledge API has them, said in the filter language."""
+"""Translates conditions on metadata of Dify's External Knowledge API into the filter language."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from memory.retrieval.filters import Filter, FilterError, MemoryField, parse
 
 _ORDER = {">": "gt", "<": "lt", "≥": "gte", "≤": "lte", "before": "lt", "after": "gt"}
-# The values of comparisons of numbers come as texts.
+# Dify sends the values of numeric comparisons as strings.
 _OF_NUMBERS = {"=", "≠", ">", "<", "≥", "≤"}
-# A filter compares whole values only.
+# Filters compare whole values only, so these operators are refused.
 _PARTS_OF_TEXTS = ("contains", "not contains", "start with", "end with")
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataCondition:
-    """`name`: a key of the metadata, or a MemoryField."""
+    """Holds one condition; `name` is a key of the metadata or the name of a MemoryField."""
 
     name: str
     operator: str
@@ -25,7 +25,10 @@ class MetadataCondition:
 
 
 def to_filter(conditions: Sequence[MetadataCondition], *, any_of: bool) -> Filter | None:
-    """The filter that says the same; None without conditions. Raises FilterError with the place in `conditions`."""
+    """Returns the equivalent filter, or None without conditions.
+
+    Raises FilterError, whose `place` names the condition that cannot be translated.
+    """
     said = []
     for number, condition in enumerate(conditions):
         field = condition.name if condition.name in set(MemoryField) else f"metadata.{condition.name}"
@@ -61,12 +64,12 @@ def _is_empty(field: str, _: Any) -> dict[str, Any]:
 
 
 def _is_not_in(field: str, value: Any) -> dict[str, Any]:
-    """There, and another one: as `is not` for each."""
+    """Requires the field to exist and to differ from each value, as `is not` does for one value."""
     return {"and": [{field: {"ne": one}} for one in _as_list(value)]}
 
 
 def _as_list(value: Any) -> list[Any]:
-    """A list, or a text with commas."""
+    """Returns the value if it is a list, else splits it at its commas."""
     return value if isinstance(value, list) else [part.strip() for part in str(value).split(",")]
 
 

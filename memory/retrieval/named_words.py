@@ -1,4 +1,4 @@
-"""Finds what a question names, while its vector is being made: words, entities and speakers, in one statement."""
+"""Searches by words, and for named entities and speakers, in one statement, while the question's vector is computed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ corpus AS (SELECT 0::float8 AS memories), held AS (SELECT ''::text AS term, 0::f
 worded AS (SELECT NULL::uuid AS memory_id, 0::float8 AS score WHERE false)
 """
 
-# Statements that hold no longer but held at the time that is asked about. What left search is not in the postings: its
-# terms weigh what BM25 gives a term that a text of mean length says once.
+# Finds statements that have been retired but held at the time in question. They are no longer in the postings, so their
+# terms get the weight that BM25 gives a term that occurs once in a text of mean length.
 _RETIRED = """
 , asked AS MATERIALIZED (
     SELECT t.term, coalesce(
@@ -40,7 +40,7 @@ _RETIRED = """
 """
 _NOTHING_RETIRED = ", retired AS (SELECT NULL::uuid AS memory_id, 0::float8 AS score WHERE false)"
 
-# A turn that was stored a moment ago has no names in the index of entities yet: its speaker's name is one of its words.
+# A recently stored turn is not in the index of entities yet, but its speaker's name is one of its words.
 _STATEMENT = f"""
 WITH {{words}} {{retired}}, {entity_matches.MATCHES}, speakers AS MATERIALIZED (
     SELECT k.key, o.name FROM memory_entityalias k
@@ -62,9 +62,12 @@ FROM (SELECT array_agg(memory_id::text), array_agg(score) FROM worded) AS w, cor
 
 @dataclass(frozen=True, slots=True)
 class NamedWords:
-    """Holds what the words of a question find: `by_words`, the hits of the search by words; `bm25`, scores by memory
-    id, which include memories whose retired statements match; `mentions`, the worth of the named entities (0..1) by
-    memory id; `speakers`, the keys of the speakers that it names."""
+    """Holds the results for the words of a question.
+
+    `by_words`: the hits of the search by words. `bm25`: scores by memory id, including memories whose retired
+    statements match. `mentions`: the weight of the named entities (0..1) by memory id. `speakers`: the keys of the
+    speakers that the question names.
+    """
 
     by_words: WordHits = field(default_factory=lambda: WordHits([], 0.0, {}))
     bm25: dict[str, float] = field(default_factory=dict)
@@ -75,10 +78,10 @@ class NamedWords:
 def find_named_words(
     scope: Scope, question: Question, *, taking_part: Collection[str], limit: int, most_retired: int
 ) -> NamedWords:
-    """Finds the `limit` best memories by words, and named entities and speakers.
+    """Finds the `limit` best memories by words, and the entities and speakers that the question names.
 
-    `taking_part` may leave out "lexical" or "entities"; speakers are always found. A question about a moment also finds
-    up to `most_retired` memories by statements that held then.
+    `taking_part` may leave out "lexical" or "entities"; speakers are always found. A question about a point in time
+    also finds up to `most_retired` memories by statements that held then.
     """
     by_words = "lexical" in taking_part and bool(question.terms)
     then = by_words and (question.as_of is not None or question.valid_at is not None)
@@ -95,7 +98,7 @@ def find_named_words(
         "valid_at": question.valid_at,
         "retired": most_retired,
     }
-    # Without a filter one plan is right for all but large namespaces: look-ups by key.
+    # One plan (look-ups by key) fits all but large namespaces, unless there is a filter.
     is_prepared = question.predicate is None and not is_large(scope)
     [row] = fetch(statement, parameters, prepared=is_prepared)
     *words, entities, keys, names, gone, worth = row
@@ -109,8 +112,7 @@ def find_named_words(
 
 
 def _select_named(question: Question, keys: Collection[str], names: Collection[str]) -> frozenset[str]:
-    """Returns the name keys of the question that name a speaker, also by another name, and the keys of these
-    speakers."""
+    """Returns the question's name keys that name a speaker under any of their names, and the keys of these speakers."""
     asked = set(question.name_keys)
     found: set[str] = set()
     for key, name in zip(keys, names, strict=True):

@@ -1,4 +1,4 @@
-"""Finds hits that make the same statement again, and orders hits so that each says something new."""
+"""Finds hits that repeat a statement, and orders hits so that each adds something new."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sys import intern
 from memory.text.analysis import CJK
 from memory.text.statement_form import statement_form
 
-# Likeness is measured on this many characters of a text.
+# Likeness is measured on the first LONGEST characters of a text.
 LONGEST = 1_000
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
 
 
 class Words:
-    """Holds the words of a text (of its first LONGEST characters), to be compared with others.
+    """Holds the words of the first LONGEST characters of a text, for comparison with other texts.
 
-    `owner` stands for everything but the text that two records must share to be one statement. Cached with each memory
-    of a process: `all`, which takes ten times as much as `sequence`, is made on demand.
+    `owner` stands for everything besides the text that two records must share to be one statement. Instances are cached
+    with memories, so `all`, which takes ten times as much memory as `sequence`, is computed on demand.
     """
 
     __slots__ = ("asks", "sequence", "statement", "text")
@@ -28,24 +28,24 @@ class Words:
     def __init__(self, owner: str, text: str) -> None:
         self.text = text.strip()
         self.asks = self.text.endswith(("?", "？"))
-        # Many cached memories share the same words.
+        # Interning saves space, because cached memories share many words.
         self.sequence = tuple(map(intern, _WORD.findall(self.text[:LONGEST].lower())))
         said = f"{owner}\0{statement_form(self.text)}"
         self.statement = hashlib.sha256(said.encode("utf-8", "surrogatepass")).digest()
 
     @property
     def all(self) -> frozenset[str]:
-        """Returns each word once."""
+        """Returns the distinct words."""
         return frozenset(self.sequence)
 
     @property
     def names(self) -> frozenset[str]:
-        """Returns the words with a capital inside a sentence, which mostly begin a name."""
+        """Returns the capitalised words after the first, in lower case; most of them begin a name."""
         found = _WORD.findall(self.text[:LONGEST])
         return frozenset(word.lower() for word in found[1:] if word[0].isupper() and word != "I")
 
     def overlap(self, other: Words) -> float:
-        """Returns the share (0..1) of the words of both that they have in common (Jaccard)."""
+        """Returns the Jaccard similarity (0..1) of the two sets of words."""
         return _overlap(self.all, other.all)
 
 
@@ -56,21 +56,23 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def near_duplicates(hits: Sequence[Words]) -> dict[int, int]:
-    """Maps the place of each hit that makes an earlier one's statement to the earlier one's place (from 0)."""
+    """Maps the place of each hit that repeats an earlier hit's statement to the place of the earlier one (from 0)."""
     first: dict[bytes, int] = {}
     places = {place: first.setdefault(words.statement, place) for place, words in enumerate(hits)}
     return {place: earlier for place, earlier in places.items() if earlier != place}
 
 
 class Variety:
-    """Takes hits in the order that covers most: each time the best by score less `weight` × its likeness to the
-    nearest of those taken. Maximal marginal relevance (Carbonell and Goldstein 1998). Hits may be added while others
-    are taken."""
+    """Orders hits by maximal marginal relevance (Carbonell and Goldstein 1998).
+
+    Each step takes the hit with the highest score less `weight` × its likeness to the most similar hit taken before.
+    Hits may be added between steps.
+    """
 
     def __init__(self, weight: float) -> None:
         self._weight = weight
         self._taken: list[frozenset[str]] = []
-        # Each place has its words, its score, and its likeness to the nearest hit taken.
+        # Maps a place to its words, its score, and its likeness to the most similar hit taken.
         self._left: dict[int, tuple[frozenset[str], float, float]] = {}
 
     def add(self, place: int, words: Words, score: float) -> None:
@@ -80,12 +82,11 @@ class Variety:
 
     @property
     def best(self) -> float:
-        """Returns the score of the hit that `take` takes, less the cost of its likeness; of no hit, minus infinity."""
+        """Returns the score of the next hit less the cost of its likeness, or minus infinity if no hit is left."""
         return max(map(self._gain, self._left), default=-math.inf)
 
     def take(self) -> tuple[int, float] | None:
-        """Takes the next hit, the first of equals, and returns its place and the cost of its likeness; None when no
-        hit is left."""
+        """Takes the next hit, the first of equals; returns its place and the cost of its likeness, or None if empty."""
         if not self._left:
             return None
         place = max(self._left, key=lambda place: (self._gain(place), -place))
@@ -101,7 +102,7 @@ class Variety:
 
 
 def nearest(words: Words, others: Sequence[Words]) -> tuple[int, float]:
-    """Finds the one of `others` (at least one) that is most alike, and returns its place and its likeness (0..1)."""
+    """Returns the place of the most similar of `others` (at least one), and its likeness (0..1)."""
     own = words.all
     likeness = [_overlap(own, other.all) for other in others]
     best = max(range(len(others)), key=likeness.__getitem__)

@@ -1,4 +1,4 @@
-"""Builds the context pack that is returned to the agent, in a shape that clients know."""
+"""Builds the context pack that is returned to the agent, in the published schema SCHEMA."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from memory.types import WindowMessage
 
 SCHEMA = "memos.context_pack.v1"
 _LABELS = {tier.value: tier.wire_label for tier in Tier}
-# The metadata keys of a hit that are set only when they apply; clients cannot set them.
+# These metadata keys of a hit are set by MemOS, and only when they apply; clients' values are dropped.
 _MARKS = frozenset({"excerpt", "later", "suspected", "retired_statements"})
 
 
 def chunk(hit: Hit) -> dict[str, Any]:
-    """Returns one retrieved memory. `score` is its cosine similarity, `relevance` (0..1) how likely it answers the
-    question; `metadata` is the client's own plus ours.
+    """Returns one retrieved memory for the pack.
 
-    `final_score` is the score that the ranking follows, `rerank_score` the same within 0..1. `excerpt`: the place of
-    `text` in the memory's whole text, of which it is a part (`start`, `end`, `characters`). `later`: what newer
-    memories say in the place of words of `text`. `text` is without the statements that no longer hold:
-    `retired_statements` gives their places in the memory. `suspected`: it may try to steer its reader, and must be read
-    as a quotation, not an instruction.
+    `score`: its cosine similarity; `relevance`: the probability (0..1) that it answers the question. `text` leaves out
+    statements that no longer hold; `retired_statements` has their places in the stored text. `metadata` has the
+    client's values and those of MemOS: `final_score`, by which hits are ranked; `rerank_score`, the same within 0..1;
+    `excerpt`, the place of `text` in the whole text if it is a part of it (`start`, `end`, `characters`); `later`,
+    newer memories that replace words of `text`; `suspected`, set if the memory may try to steer its reader and must be
+    read as a quotation, not an instruction.
     """
     memory, score = hit.memory, hit.score
     metadata = {name: value for name, value in memory.metadata.items() if name not in _MARKS}
@@ -89,8 +89,7 @@ def build(
     answerable: bool,
     rendered: RenderedPack,
 ) -> dict[str, Any]:
-    """Builds the pack: all that was found, and the `text` for the agent with the `manifest` of the parts that the text
-    holds.
+    """Builds the pack: everything that was found, and the `text` for the agent with its `manifest`.
 
     `summary` is the session's card as text, empty if there is none yet.
     """

@@ -24,12 +24,12 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Holds hits, best first; how many memories were considered; weights of retrievers and signals; milliseconds of
-    each step.
+    """Holds the result of a retrieval.
 
-    `evidence` is the candidates' evidence for whether the question is answered; the hits' relevance is computed from
-    it, and so is `answerability`: how likely (0..1) one of the hits answers the question. `dropped`: the best of the
-    rejected candidates, when they were asked for. `degraded`: what did not work fully.
+    `hits`: best first. `considered`: the number of candidates. `weights`: of retrievers and signals. `milliseconds`: by
+    step. `evidence`: the candidates' evidence that the question is answered, from which the hits' relevance and
+    `answerability` are computed. `answerability`: the probability (0..1) that one of the hits answers the question.
+    `dropped`: the best rejected candidates, if they were requested. `degraded`: codes of what did not work fully.
     """
 
     hits: list[Hit]
@@ -52,14 +52,13 @@ def retrieve(
     collapse: bool = True,
     changes: Changes | None = None,
 ) -> Retrieval:
-    """Returns the `top_k` memories of the namespace that answer the question best; restatements count as one, with
-    `collapse`.
+    """Returns the `top_k` memories of the namespace that answer the question best.
 
-    `arms` names the ARMS and SIGNALS to use (None: all). `show_dropped`: how many of the rejected candidates are
-    listed; that does not change the hits. `changes`: what the caller has read for the columns of the namespace
-    (`columns.store.last_seen`), which are brought up to date otherwise.
+    `arms` names the ARMS and SIGNALS to use (None: all). `collapse`: a memory and its restatements count as one.
+    `show_dropped`: how many rejected candidates to list; it does not change the hits. `changes`: the changes since
+    `columns.store.last_seen`, if the caller has read them; otherwise they are read here.
 
-    Raises ValueError if `arms` names no arm.
+    Raises ValueError if `arms` names no retriever.
     """
     clock = StepClock()
     taking_part = frozenset((*ARMS, *SIGNALS) if arms is None else arms)
@@ -102,10 +101,9 @@ def retrieve(
 
 
 def first_stage(scope: Scope, question: Question) -> tuple[Ranking, list[Hit]]:
-    """Finds the starting point of `retrieve`: every candidate with the values of all retrievers and signals, and the
-    best as hits.
+    """Runs the first stage of `retrieve`: returns the ranking of all candidates, and the best of them as hits.
 
-    The ranking does without `dated`, which is only known for hits.
+    The ranking lacks the signal `dated`, which is only known for hits.
     """
     taking_part = (*ARMS, *SIGNALS)
     reader, ranking, _ = _first_stage(scope, question, taking_part=taking_part, clock=StepClock(), collapse=True)
@@ -121,8 +119,7 @@ def _first_stage(
     collapse: bool,
     changes: Changes | None = None,
 ) -> tuple[HitReader, Ranking, AnswerEvidence]:
-    """Ranks the candidates and reads the first step of them as hits; the evidence says what the namespace has for
-    the question."""
+    """Ranks the candidates and reads the first step of them as hits; returns reader, ranking and evidence."""
     ranking, evidence, kept = _rank(scope, question, taking_part, clock=clock, changes=changes)
     dates = question.wants.when and "dated" in taking_part
     reader = HitReader(scope, question, ranking, dates=dates, collapse=collapse, kept=kept)
@@ -151,7 +148,7 @@ def _rank(
 def _judge_relevance(
     hits: Sequence[Hit], said_again: Mapping[uuid.UUID, uuid.UUID], relevance: Sequence[float]
 ) -> list[Hit]:
-    """Returns the hits with their ranks, each with its relevance and the memories that say the same again."""
+    """Returns the hits with rank, relevance and the memories that restate them."""
     restated: dict[uuid.UUID, list[uuid.UUID]] = {}
     for other, earlier in said_again.items():
         restated.setdefault(earlier, []).append(other)

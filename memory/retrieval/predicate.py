@@ -1,4 +1,4 @@
-"""Writes SQL of memories `m`: filters, and what a memory said at a moment."""
+"""Writes SQL conditions on memories `m`: filters, and what a memory said at a point in time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory.retrieval.filters import All, AnyOf, Condition, Filter, MemoryField,
 from memory.text.timespan import Span
 from memory.types import Scope, list_forms
 
-# A change keeps the text that it replaced: the first one kept after a moment is the text of that moment.
+# Each change stores the text that it replaced, so the first version replaced after `as_of` is the text as of then.
 TEXT_THEN = """coalesce((
     SELECT v.text FROM memory_memoryversion v
     WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id AND v.replaced_at > %(as_of)s::timestamptz
@@ -24,12 +24,12 @@ TEXT_THEN = """coalesce((
 ), m.text)"""
 
 
-# A statement `r` that had been retired.
+# Tells whether the statement `r` had been retired at the time in question.
 WAS_RETIRED = """coalesce(r.retired_at <= %(as_of)s::timestamptz, true)
       AND r.valid_to <= coalesce(%(valid_at)s::timestamptz, %(as_of)s::timestamptz)
       AND (r.withdrawn_at IS NULL OR r.withdrawn_at > %(as_of)s::timestamptz)"""
 
-# A former text (see above) is read whole: the places of its retired statements are not recorded.
+# An earlier version of a text is returned whole, because the spans of its retired statements are not recorded.
 RETIRED_THEN = f"""(
     SELECT array_agg(place ORDER BY r.start, place)
     FROM memory_retiredstatement r, unnest(ARRAY[r.start, r."end"]) place
@@ -43,9 +43,9 @@ RETIRED_THEN = f"""(
 
 @dataclass(frozen=True, slots=True)
 class SqlCondition:
-    """A condition on the row `m` of memory_memory, true where it holds; `parameters` are those that `sql` names.
+    """Holds a condition on the row `m` of memory_memory, and the `parameters` that `sql` names.
 
-    Their names begin with `filter_` or `span_`; nothing of what a client wrote stands in `sql` itself.
+    Their names begin with `filter_` or `span_`. Values from clients are always parameters, never part of `sql`.
     """
 
     sql: str
@@ -55,8 +55,11 @@ class SqlCondition:
 def predicate(
     where: Filter | None, *, as_of: datetime | None = None, valid_at: datetime | None = None
 ) -> SqlCondition | None:
-    """What a memory must meet: the filter; to have been recorded by `as_of` and not known by then to be over; to hold
-    at `valid_at`, in the time of what is told. None: every memory does."""
+    """Returns the condition that memories must meet, or None if all do.
+
+    A memory must meet the filter `where`. With `as_of`, it must have been recorded by then and not been known to be
+    over. With `valid_at`, it must hold at that time, in the time that the memory tells of.
+    """
     parts = [] if where is None else [where]
     if as_of is not None:
         parts.append(Condition(MemoryField.CREATED, Operator.LTE, as_of))
@@ -78,7 +81,7 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id = %(memory_id)s::uuid AND {cond
 
 
 def within(spans: Sequence[Span]) -> SqlCondition:
-    """Returns the condition that a memory happened in one of the spans, which are at least one."""
+    """Returns the condition that a memory happened in one of the spans (at least one)."""
     ranges: list[str] = []
     parameters: dict[str, Any] = {}
     for number, span in enumerate(spans):
@@ -88,35 +91,35 @@ def within(spans: Sequence[Span]) -> SqlCondition:
 
 
 def both(one: SqlCondition | None, other: SqlCondition) -> SqlCondition:
-    """Joins two conditions, whose parameters have different names."""
+    """Joins two conditions with AND; their parameters must have different names."""
     if one is None:
         return other
     return SqlCondition(f"{one.sql} AND {other.sql}", one.parameters | other.parameters)
 
 
 def narrowing(predicate: SqlCondition | None, memory_id: str, *, gathered: bool = False) -> str:
-    """Returns what a WHERE clause needs to keep only memories that meet the predicate; "" without one.
+    """Returns the addition to a WHERE clause that keeps only memories that meet the predicate; "" without one.
 
-    It joins the column `memory_id` to the namespace's memories, and needs a parameter `namespace_id`. `gathered` has
-    the memories that meet it gathered once and looked up in a hash, for columns that hold much of the namespace;
-    otherwise the planner decides, which is faster where few memories meet it.
+    It compares the column `memory_id` with the namespace's memories, and needs the parameter `namespace_id`. With
+    `gathered`, the matching memories are collected once into a hash, which suits columns that hold much of the
+    namespace; otherwise the planner decides, which is faster if few memories match.
     """
     if predicate is None:
         return ""
-    # All of it is written here but for parameters: nothing that could be injected.
+    # The text is constant but for names of parameters, so nothing can be injected.
     return (
         f"AND ({memory_id} IN (SELECT m.id FROM memory_memory m "  # noqa: S608
         f"WHERE m.namespace_id = %(namespace_id)s AND {predicate.sql})){' IS TRUE' if gathered else ''}"
     )
 
 
-# A memory that was never corrected is as old as it is.
+# The time of the last correction, or of creation if there was none.
 _UPDATED = """coalesce((SELECT max(v.replaced_at) FROM memory_memoryversion v
     WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id), m.created_at)"""
-# Which memories are below a node of the tree: those of a topic, or of all topics of a session.
-_BELOW = """m.id IN (SELECT t.memory_id FROM memory_topicmember t
-    JOIN memory_topicnode n ON n.namespace_id = t.namespace_id AND n.id = t.topic
-    WHERE t.namespace_id = m.namespace_id AND {those})"""
+# Selects the memories on the map, under the active model, that belong to some topics.
+_OF_TOPICS = """m.id IN (SELECT p.memory_id FROM memory_projectedmemory p
+    JOIN memory_embeddingmodel e ON e.id = p.model_id AND e.state = 'active'
+    WHERE p.namespace_id = m.namespace_id AND p.cluster {those})"""
 _COLUMNS = {
     MemoryField.ID: ("m.id", "uuid"),
     MemoryField.TEXT: ("m.text", "text"),
@@ -148,7 +151,7 @@ class _ConditionWriter:
         return "(" + f" {word} ".join(self._write(part) for part in parts) + ")"
 
     def holding(self, as_of: datetime | None, valid_at: datetime | None) -> str:
-        """What held at `valid_at` (None: at `as_of`) as far as was known by `as_of` (None: is known today)."""
+        """Writes the condition that a memory held at `valid_at` (None: at `as_of`), as known at `as_of` (None: now)."""
         moment = self._bind(valid_at or as_of, "timestamptz")
         ends = f"m.valid_to IS NULL OR m.valid_to > {moment}"
         if as_of is not None:
@@ -163,7 +166,7 @@ class _ConditionWriter:
             case AnyOf(parts):
                 return self.join(parts, "OR")
             case Not(inner):
-                # A test of an absent value is null, which NOT would leave null.
+                # A comparison with an absent value is NULL, and so would be its NOT.
                 return f"(({self._write(inner)}) IS NOT TRUE)"
             case Condition(field, operator, value):
                 if isinstance(field, MetadataPath):
@@ -177,10 +180,10 @@ class _ConditionWriter:
         if isinstance(value, tuple):
             return f"{name} = ANY({self._bind(list(value), f'{kind}[]')})"
         if value == "" and operator in (Operator.CONTAINS, Operator.ICONTAINS):
-            # Every text contains the empty one: it says nothing of what is looked for.
+            # Every text contains the empty string, so searching for it says nothing: it matches no memory.
             return "FALSE"
         if column is MemoryField.TEXT and not str(value).isascii():
-            # Texts are kept in the form in which they came, filters are composed.
+            # Texts are stored in the Unicode form in which they arrived; filter values are in NFC.
             name = f"normalize({name}, NFC)"
         if operator is Operator.CONTAINS:
             return f"strpos({name}, {self._bind(value, kind)}) > 0"
@@ -189,13 +192,11 @@ class _ConditionWriter:
         return f"{name} {_SIGNS[operator]} {self._bind(value, kind)}"
 
     def _of_topic(self, operator: Operator, value: Value) -> str:
-        nodes = self._bind(list(value) if isinstance(value, tuple) else [value], "uuid[]")
-        if operator is Operator.NE:
-            return _BELOW.format(those=f"n.id <> ALL({nodes}) AND n.parent <> ALL({nodes})")
-        return _BELOW.format(those=f"(n.id = ANY({nodes}) OR n.parent = ANY({nodes}))")
+        numbers = self._bind(list(value) if isinstance(value, tuple) else [value], "int[]")
+        return _OF_TOPICS.format(those=f"<> ALL({numbers})" if operator is Operator.NE else f"= ANY({numbers})")
 
     def _of_metadata(self, keys: Sequence[str], operator: Operator, value: Value) -> str:
-        # `->` with a text takes a key of an object and is null for anything else; `#>` would also index lists.
+        # `->` with a text reads a key of an object and is NULL for other values; `#>` would also index lists.
         stored = "(" + " -> ".join(["m.metadata", *(self._bind(key, "text") for key in keys)]) + ")"
         if operator is Operator.EXISTS:
             return f"({stored} IS {'NOT ' if value else ''}NULL)"
@@ -208,7 +209,7 @@ class _ConditionWriter:
             return f"{stored} @> {self._bind(_json([value]), 'jsonb')}"
         if operator in (Operator.EQ, Operator.NE):
             return f"{stored} {_SIGNS[operator]} {self._bind(_json(value), 'jsonb')}"
-        # jsonb has an order across its types: the type is tested as well.
+        # The type is tested as well, because jsonb also orders values of different types.
         if isinstance(value, str):
             text = f"({stored} #>> '{{}}') COLLATE \"C\" {_SIGNS[operator]} {self._bind(value, 'text')}"
             return f"(jsonb_typeof({stored}) = 'string' AND {text})"
@@ -222,7 +223,7 @@ class _ConditionWriter:
 
 
 def _forms(value: Any) -> set[Any]:
-    """Returns the forms of Unicode in which metadata may hold a value."""
+    """Returns the value in the Unicode forms in which metadata may hold it."""
     if not isinstance(value, str) or value.isascii():
         return {value}
     return set(list_forms(value))

@@ -1,4 +1,4 @@
-"""Represents a question as the retrievers see it."""
+"""Represents a question as retrievers and signals see it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory.text.timespan import Span, asks_when, spans
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """Says which answer is wanted: a time, the newest of several, many memories, the agent's own words, advice."""
+    """Holds which kinds of answer a question asks for: a time, the newest, many memories, the agent's words, advice."""
 
     when: bool = False
     recent: bool = False
@@ -32,16 +32,22 @@ class Wants:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Holds a question. `model_id`: the stored model that makes its vector; `familiarity` (0..1): how far to trust it.
+    """Holds a question.
 
-    `predicate`: the condition for the memories to be searched (None: all are searched). `spans`: the times it names.
-    `holding_at`: memories that are over by then are left out; None when the predicate says which hold. `requests`:
-    vectors of requests of all kinds, float32 [requests, dimensions], by which the generality of a preference is
-    measured; None if preferences are not to be shown. `as_of`: texts are read as they were known then; `valid_at`:
-    without what was over by then. `ranks_topics`: whether the tree is used. `name_keys`: the names that the text may
-    have (`entity_matches`). `named`: the keys of its names that are speakers', and these speakers' own, once they are
-    looked up (`naming`). `take_out_speakers`: takes out of its vector what such keys alone add to that of what their
-    speakers say; None for a model without that measurement.
+    - `terms`: its distinct index terms, in order.
+    - `embedded`: its vector, which may still be computed in another thread.
+    - `model_id`: the stored embedding model of the vector.
+    - `familiarity`: how far (0..1) the vector can be trusted.
+    - `predicate`: the condition that memories must meet (None: all are searched).
+    - `spans`: the times that it names.
+    - `holding_at`: memories that were over by then are left out (None: the predicate decides which ones hold).
+    - `as_of`: texts are read as they were known then. `valid_at`: statements that were over by then are left out.
+    - `requests`: vectors of requests of all kinds, float32 [requests, dimensions], by which the generality of a
+      preference is measured; None if preferences are not to be shown.
+    - `name_keys`: keys of names that the text may contain (`entity_matches`).
+    - `named`: the keys of names that belong to speakers, and these speakers' own keys, once looked up (`naming`).
+    - `take_out_speakers`: takes what such keys add to the vectors of their speakers' memories out of its vector; None
+      for a model for which this was not measured.
     """
 
     text: str
@@ -56,13 +62,12 @@ class Question:
     as_of: datetime | None
     valid_at: datetime | None = None
     requests: np.ndarray | None = None
-    ranks_topics: bool = False
     name_keys: Sequence[str] = ()
     named: frozenset[str] = frozenset()
     take_out_speakers: Callable[[Sequence[str], np.ndarray], np.ndarray] | None = None
 
     def naming(self, speakers: frozenset[str]) -> Question:
-        """Returns the same question, which names the speakers with these keys: its vector is without their names."""
+        """Returns the question as naming the speakers with these keys, whose names are taken out of its vector."""
         if not speakers or self.take_out_speakers is None:
             return replace(self, named=speakers)
         nameless = _Nameless(self.embedded, partial(self.take_out_speakers, sorted(speakers)))
@@ -70,28 +75,29 @@ class Question:
 
     @property
     def is_calibrated(self) -> bool:
-        """Tells whether the relevance of hits was learned with the model that made its vector."""
+        """Tells whether the relevance of hits was learned with the model of its vector."""
         return self.take_out_speakers is not None
 
     @property
     def tells_preferences(self) -> bool:
-        """Tells whether preferences are returned with the hits: the question asks for advice, and preferences are
-        enabled."""
+        """Tells whether preferences are returned with the hits: it asks for advice, and preferences are enabled."""
         return self.wants.advice and self.requests is not None
 
     @property
     def searches_preferences(self) -> bool:
-        """Tells whether preferences are searched: they are returned, or the filter names kinds."""
+        """Tells whether preferences are searched: they are returned, or the filter names kinds of memories."""
         return self.tells_preferences or (self.predicate is not None and KIND_SQL in self.predicate.sql)
 
     @property
     def vector(self) -> np.ndarray:
-        """Returns float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable.
+        """Returns the vector, float32 [dimensions], and waits if it is still being computed.
 
         Its length times the cosine to a memory's vector says how near the memory is.
 
-        A turn is embedded with its speaker's name before it, and a short line means little else: with the name in the
-        question, greetings of the named speaker would be nearer than the answer.
+        Names of speakers are taken out (`naming`): turns are embedded with their speaker's name in front, and short
+        lines mean little else, so greetings of a named speaker would be nearer to the question than the answer.
+
+        Raises EmbeddingUnavailable.
         """
         return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
 
@@ -102,12 +108,12 @@ class Question:
 
     @property
     def kept(self) -> float:
-        """Returns the share (0..1) of its vector that is not the names of speakers; 1 is all of it."""
+        """Returns the cosine (0..1) of the vector without names of speakers to the vector with them."""
         return self.embedded.kept if isinstance(self.embedded, _Nameless) else 1.0
 
 
 class _Nameless:
-    """Holds the vector of a question without the names of speakers, which `take_out` takes out of it, once."""
+    """Computes a question's vector without the names of speakers, which `take_out` takes out of it, on first use."""
 
     def __init__(self, whole: np.ndarray | Pending, take_out: Callable[[np.ndarray], np.ndarray]) -> None:
         self._whole = whole
@@ -138,9 +144,9 @@ def question(
     requests: np.ndarray | None = None,
     take_out_speakers: Callable[[Sequence[str], np.ndarray], np.ndarray] | None = None,
 ) -> Question:
-    """Makes a question with its distinct index terms, in order; "last week" is reckoned from `now`, in its zone.
+    """Makes a question of its text; relative times such as "last week" count from `now`, in the time zone of `now`.
 
-    `vector` may still be in the making: the question is read and its words are searched meanwhile.
+    `vector` may still be computed in another thread, while the words of the question are searched.
     """
     wants = Wants(
         when=asks_when(text),

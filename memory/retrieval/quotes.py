@@ -1,4 +1,4 @@
-"""Ranks echoes of a memory behind it: replies that quote it, and questions that were asked about it."""
+"""Ranks echoes behind the memories that they repeat: replies that quote them, and questions asked before."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol, TypeVar
 
 from memory.retrieval.near_duplicates import Words
 
-# The least share of words that a remembered question and the current one have in common, if they ask the same.
+# A remembered question with at least this share of words in common with the current one asks the same.
 SAME_QUESTION = 0.7
 
 
 class QuotingHit(Protocol):
-    """Declares the attributes of a hit that matter here. `sources`: what it quotes, or was read in."""
+    """Declares the attributes of a hit that matter here. `sources`: the memories that it quotes or was derived from."""
 
     @property
     def id(self) -> uuid.UUID: ...
@@ -29,8 +29,10 @@ Found = TypeVar("Found", bound=QuotingHit)
 
 
 def put_echoes_last(asked: str, hits: list[Found]) -> list[Found]:
-    """Moves hits that only ask the current question behind all others: they are like the question, and answer
-    nothing. Otherwise keeps the order, so that the first of them do not depend on how many are wanted."""
+    """Moves hits that only ask the current question behind all others, because they resemble it and answer nothing.
+
+    The order is kept otherwise, so that the first hits do not depend on how many are requested.
+    """
     if not any(hit.words.asks for hit in hits):
         return hits
     question = Words("", asked)
@@ -39,10 +41,9 @@ def put_echoes_last(asked: str, hits: list[Found]) -> list[Found]:
 
 
 def bring_sources(hits: Sequence[Found], read: Callable[[list[uuid.UUID]], Iterable[Found]]) -> list[Found]:
-    """Returns the hits, each once, and behind each the candidates among its sources that rank too low to be a hit
-    themselves.
+    """Returns the distinct hits, each followed by those of its sources that are candidates but not among the hits.
 
-    `read` reads candidates, however low they rank.
+    `read` returns the candidates among the given ids as hits, however low they rank.
     """
     known = {hit.id for hit in hits}
     wanted = [one for hit in hits for one in hit.sources if one not in known]

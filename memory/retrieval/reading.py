@@ -1,7 +1,7 @@
-"""Reads the best candidates of a ranking as hits, in steps that do not depend on how many are wanted.
+"""Reads the best candidates of a ranking as hits, in steps that do not depend on how many hits are requested.
 
-What moves a hit (its date, the reranker, the turn of a fact, variety) sees a step, or all that may still pass it. So
-the first hits are the same for each number of them.
+Everything that moves a hit (its date, the reranker, the turn of a fact, variety) works on a whole step, or on all
+candidates that could still overtake it. So the first hits are the same, however many are requested.
 """
 
 from __future__ import annotations
@@ -23,24 +23,28 @@ from memory.types import Scope
 
 # The first step reads this many candidates; each further step reads as many as all steps before it.
 FIRST_STEP = 24
-# If a question asks for a time, the first step looks for a hit that says it among this many candidates.
+# The least size of the first step for questions that ask for a time, so that it reaches hits that state one.
 DATED_POOL = 60
-# Full likeness to a hit above costs this much score when many different memories are wanted.
+# The cost, in score, of full likeness to a hit above, for questions that ask for many different memories.
 SPREAD_WEIGHT = 0.1
 
 
 class HitReader:
     """Reads the hits of a question step by step.
 
-    `hits`: all read so far, best first; `again`: maps the place of a restatement to the earlier place; `read`: how many
-    candidates the hits are made of, including deleted ones; `outside`: how many were no candidates.
+    `hits`: all hits read so far, best first. `again`: maps the place of a restatement to the place of the hit that it
+    restates. `read`: the number of candidates read, including ones deleted meanwhile. `outside`: the number
+    of memories read that were no candidates. `degraded`: codes of what did not work fully.
     """
 
     def __init__(
         self, scope: Scope, question: Question, ranking: Ranking, *,
         dates: bool, collapse: bool, kept: KeptMemories | None = None,
     ) -> None:  # fmt: skip
-        """Takes `dates`: hits that say when something happened gain by it. Memories in `kept` are not read again."""
+        """Takes the ranking; with `dates`, hits that say when something happened get a higher score.
+
+        `collapse`: restatements count as one hit. Memories in the cache `kept` are not read again.
+        """
         self._scope = scope
         self._question = question
         self._ranking = ranking
@@ -49,7 +53,7 @@ class HitReader:
         self._kept = kept
         self._first = max(FIRST_STEP, rerank.pool_size(), DATED_POOL if dates else 0)
         self._by_id: dict[uuid.UUID, Hit] = {}
-        # Sources of quotes that were read before their turn came.
+        # Sources that were read with the hits that quote them, before their own step.
         self._brought: set[uuid.UUID] = set()
         self.hits: list[Hit] = []
         self.again: dict[int, int] = {}
@@ -58,11 +62,11 @@ class HitReader:
         self.degraded: list[str] = []
 
     def read_on(self) -> bool:
-        """Reads the next step; False when all candidates are read."""
+        """Reads the next step; returns False if all candidates have been read."""
         if self.read >= len(self._ranking):
             return False
         first, end = self.read, 2 * self.read or self._first
-        # Dates count in the first step only: further down they would pass too many hits.
+        # Dates count in the first step only: further down, hits would overtake too many others by them.
         found = self._read(self._ranking.between(first, end), dates=self._dates and not first)
         found = bring_sources([hit for hit in found if hit.id not in self._brought], self._read_sources)
         self.read = end
@@ -73,7 +77,7 @@ class HitReader:
         return True
 
     def rerank_first(self) -> None:
-        """Reranks the first step with the second stage, if there is one; `degraded`: what did not work."""
+        """Reranks the hits of the first step, if a reranker is configured, and sets `degraded`."""
         judged = rerank.rerank(self._question.text, [hit.text for hit in self.hits])
         self.degraded = judged.degraded
         best = [
@@ -85,8 +89,10 @@ class HitReader:
         self.hits[: len(best)] = sorted(best, key=lambda hit: hit.score, reverse=True)
 
     def statements(self) -> Iterator[list[Hit]]:
-        """Yields each statement once, best first: the hit, and its restatements read so far; with variety, when many
-        memories are wanted."""
+        """Yields each statement once, best first, as its hit and the restatements read so far.
+
+        If the question asks for many memories, likeness to a hit above costs score.
+        """
         self._tell_once(0)
         for place, cost in self._vary() if self._question.wants.many else self._list_places():
             hit = self.hits[place]
@@ -95,10 +101,10 @@ class HitReader:
             yield [hit, *(self.hits[one] for one, earlier in self.again.items() if earlier == place)]
 
     def find(self, memory_id: uuid.UUID) -> Hit | None:
-        """Returns the memory as a hit, wherever it stands in the ranking; None if it is gone by now.
+        """Returns the memory as a hit, whatever its place in the ranking, or None if it is gone by now.
 
-        For one that is no candidate, its nearness in meaning is measured; words count for nothing, as with all that are
-        not among the best by words.
+        If it is not a candidate, its cosine is read; its words count for nothing, as for all memories that are not
+        among the best by words.
         """
         if memory_id in self._by_id:
             return self._by_id[memory_id]
@@ -109,9 +115,9 @@ class HitReader:
         return self._by_id.get(memory_id)
 
     def list_said_again(self, said_by: Mapping[uuid.UUID, uuid.UUID]) -> dict[uuid.UUID, uuid.UUID]:
-        """Lists the hits that say again what another one says, with the other one's id.
+        """Maps the id of each hit that restates another to the id of the other.
 
-        `said_by`: hits whose statement a successor says again, as in `Succession`.
+        `said_by`: hits whose statement a successor makes, as in `Succession`.
         """
         found = {}
         for place, earlier in self.again.items():
@@ -122,12 +128,12 @@ class HitReader:
         return found | dict(said_by)
 
     def list_unread(self, limit: int) -> list[Candidate]:
-        """Returns the best `limit` candidates that were not read."""
+        """Lists up to `limit` candidates that were not read, best first."""
         unread = self._ranking.between(self.read, self.read + limit + len(self._brought))
         return [one for one in unread if one.memory_id not in self._brought][:limit]
 
     def _read_sources(self, ids: Sequence[uuid.UUID]) -> list[Hit]:
-        """Reads the candidates among the sources of quotes that were not read yet, best first."""
+        """Reads the sources that are candidates and were not read yet, best first."""
         known = {hit.id for hit in self.hits}
         places = [self._ranking.place_of(one) for one in ids if one not in known]
         found = self._read(
@@ -150,8 +156,11 @@ class HitReader:
                 yield place, 0.0
 
     def _vary(self) -> Iterator[tuple[int, float]]:
-        """Yields the places in the order that covers most of all candidates: it reads on while an unread one may
-        have more than the best read one, less the cost of its likeness."""
+        """Yields places and costs by maximal marginal relevance over all candidates.
+
+        It reads further steps while an unread candidate may score higher than the best hit that was read, less the cost
+        of its likeness.
+        """
         variety, added = Variety(SPREAD_WEIGHT), 0
         while True:
             for place in range(added, len(self.hits)):
@@ -169,7 +178,7 @@ class HitReader:
         return read_hits(self._scope, self._question, candidates, dates=dates, kept=self._kept)
 
     def _tell_once(self, start: int) -> None:
-        """Finds which hits say what an earlier one says; from `start` on, turns come before facts that rest on them."""
+        """Finds the restatements among all hits; from `start` on, puts echoes last and turns before their facts."""
         if not self._collapse:
             return
         self.hits[start:] = put_turns_first(put_echoes_last(self._question.text, self.hits[start:]))

@@ -1,9 +1,9 @@
-"""Places a memory that holds in the place of an older one right above it.
+"""Puts a memory that replaces an older one right above it.
 
-An older memory stays a hit while a newer one is only linked as its likely successor, and while something is left of it
-that was not retired. When the question is about the words that the newer one replaces, the newer one takes the older
-one's place, whether it would have been a hit itself or not. Each hit depends on those above it only, so that the first
-hits are the same however many are wanted.
+An older memory stays a hit while a newer one is only linked as its likely successor, and while a part of it has not
+been retired. If the question is about the words that were replaced, the newer memory takes the older one's place,
+whether it would have been a hit itself or not. Each hit depends only on those above it, so the first hits are the same,
+however many are requested.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ from memory.retrieval.hits import Hit
 from memory.text.analysis import terms
 from memory.text.subjects import is_chinese
 
-# A name alone earns these parts of a score.
+# These are the parts of a score that a name alone earns.
 _BY_NAME = ("dense", "lexical", "people", "entities")
 _CLAUSE_END = re.compile(r"[,;:.!?\n，；：。！？、]")
-# Words with at most this many terms, or characters of Chinese, are a bare value, which says nothing of its attribute.
+# Words of at most this many terms, or Chinese characters, are a bare value, which does not name its attribute.
 _BARE_TERMS = 2
 _BARE_CHARACTERS = 4
 
 
 class Succession:
-    """Puts successors above what they replace. `said_by`: hits that are not shown because a successor says the same,
-    with that one's id. `sunk`: candidates that lost part of their score, by id."""
+    """Puts successors above the memories that they replace.
+
+    `said_by` maps hits that are not shown, because a successor says the same, to that successor's id. `sunk`:
+    candidates that lost a part of their score, by id.
+    """
 
     def __init__(self, asked: Sequence[str], *, read: Callable[[uuid.UUID], Hit | None], collapse: bool) -> None:
-        """Takes `asked`, the terms of the question; `read` finds a successor, None if it is gone by now."""
+        """Takes `asked`, the question's terms, and `read`, which returns a memory as a hit, or None if it is gone."""
         self._asked = frozenset(asked)
         self._read = read
         self._collapse = collapse
@@ -43,7 +46,7 @@ class Succession:
         self.sunk: dict[str, Candidate] = {}
 
     def order(self, statements: Iterable[Sequence[Hit]]) -> Iterator[Hit]:
-        """Yields the hits to show. `statements`: the hits, best first, each followed by its restatements."""
+        """Yields the hits to show. `statements`: the hits, best first, each with its restatements."""
         for hit, *again in statements:
             yield from self._show_sunk(above=hit.score)
             if hit.id in self._shown:
@@ -66,8 +69,10 @@ class Succession:
         return hit
 
     def _find_successor(self, hit: Hit, again: Sequence[Hit]) -> Hit | None:
-        """Finds the newest that replaces words that are asked for, at the hit's place; None if it stands above
-        already."""
+        """Returns the newest memory that replaces words the question is about, with the hit's place and score.
+
+        Returns None if there is none, or if it or a restatement of it is shown already.
+        """
         found = [later for one in (hit, *again) for later in _list_asked(self._asked, one)]
         if not found:
             return None
@@ -80,13 +85,13 @@ class Succession:
         return _take_place(newer, hit)
 
     def _find_same(self, hit: Hit, others: Iterable[Hit]) -> Hit | None:
-        """Finds the one of `others` that says what `hit` says."""
+        """Returns the first of `others` that makes the same statement as `hit`, or None."""
         if not self._collapse:
             return None
         return next((one for one in others if one.memory.words.statement == hit.memory.words.statement), None)
 
     def _sink(self, hit: Hit) -> None:
-        """Subtracts from the hit what the name that is left in it earned."""
+        """Subtracts the parts of the hit's score that a name earned, and holds it back until its new place comes."""
         earned = sum(hit.candidate.parts[name].weighted for name in _BY_NAME if name in hit.candidate.parts)
         candidate = hit.candidate.with_part("retired", Contribution(earned, None, -earned))
         self.sunk[hit.id_text] = candidate
@@ -101,17 +106,17 @@ class Succession:
 
 
 def _take_place(newer: Hit, hit: Hit) -> Hit:
-    """Gives the newer one the score of the place that it takes: the part `successor` is the difference to its own."""
+    """Gives the newer hit the score of the older one; the part `successor` is the difference to its own score."""
     gain = hit.score - newer.score
     candidate = newer.candidate.with_part("successor", Contribution(gain, None, gain))
-    # Rounding may leave the sum slightly off the hit's score.
+    # A second step corrects the rounding of the sum, so that both scores are equal.
     gain += hit.score - candidate.score
     candidate = newer.candidate.with_part("successor", Contribution(gain, None, gain))
     return replace(newer, candidate=candidate, replaces=hit.id)
 
 
 def _list_asked(asked: frozenset[str], hit: Hit) -> list[Later]:
-    """Lists the newer memories that replace words of the hit, or retired words of it, that the question is about."""
+    """Lists the newer memories that replace words of the hit, present or retired, that the question is about."""
     return [
         *(later for later in hit.later if is_about_words(asked, later.words, hit.text)),
         *(later for later in hit.memory.retired_by if _is_about_retired(asked, later.words, hit)),
@@ -119,27 +124,28 @@ def _list_asked(asked: frozenset[str], hit: Hit) -> list[Later]:
 
 
 def is_about_words(asked: frozenset[str], words: str, text: str) -> bool:
-    """Tell whether a question with the terms `asked` is about the clause of `text` that holds `words`, not the rest.
+    """Tells whether a question with the terms `asked` is about the clause of `text` that holds `words`, not the rest.
 
-    A question that shares no term with either found the text by its meaning, and may be about both."""
+    A question that shares no term with either found the text by its meaning, and counts as about the clause.
+    """
     clause = _clause_of(words, text) if _is_bare_value(words) else words
     return len(asked & _terms_of(text.replace(clause, " "))) <= len(asked & _terms_of(clause))
 
 
 def _is_about_retired(asked: frozenset[str], words: str, hit: Hit) -> bool:
-    """Tells the same of words that were cut out of the hit: they must share a term with the question."""
+    """Tells whether the question is about `words` that were cut out of the hit: they must share a term with it."""
     retired = asked & _terms_of(words)
     return bool(retired) and len(retired) >= len(_find_asked_of_rest(asked, hit))
 
 
 def _ranks_by_name(asked: frozenset[str], hit: Hit) -> bool:
-    """Tell whether the question is about retired words, and nothing that it asks but names is left in the hit."""
+    """Tells whether the question is about retired words of the hit, and shares only names with what is left of it."""
     by = hit.memory.retired_by
     return any(_is_about_retired(asked, later.words, hit) for later in by) and not _find_asked_of_rest(asked, hit)
 
 
 def _find_asked_of_rest(asked: frozenset[str], hit: Hit) -> frozenset[str]:
-    """Returns the terms of the question that are left in the hit, without its speaker's name and names in it."""
+    """Returns the terms that the question shares with what is left of the hit, without names."""
     names = _terms_of(" ".join((hit.speaker, *hit.memory.words.names)))
     return (asked & _terms_of(hit.text)) - names
 
@@ -155,8 +161,7 @@ def _terms_of(text: str) -> frozenset[str]:
 
 
 def _clause_of(words: str, text: str) -> str:
-    """Returns the part of `text` between the punctuation marks around `words`: a bare value does not name its
-    subject."""
+    """Returns the part of `text` between the punctuation marks around `words`, which names a value's subject."""
     start = text.find(words)
     if start < 0:
         return words

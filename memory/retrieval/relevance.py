@@ -1,12 +1,11 @@
-"""Estimates how likely the question is answered, and how likely each hit is evidence, as calibrated probabilities.
+"""Estimates calibrated probabilities that the question is answered, and that each hit is evidence for the answer.
 
-Scores only rank: they are shares of the best, so the best of nothing looks like the best of something. These estimates
-use absolute features. Answerability: how near the nearest memory is; how far it leads the other candidates, as the
-nearest of many always does; how much of the question's rare words one memory holds, out of how much there is; and among
-how many memories it was the best. The relevance of a hit: the same, and how near the hit itself is, which words it
-holds, its place, how far its score is behind the first, and how far the first is ahead. Logistic models (Platt 1999,
-"Probabilistic Outputs for Support Vector Machines") join them. docs/relevance.md describes their training data and
-their calibration.
+Scores are relative to the best candidate, so they rank but cannot tell whether anything answers the question. These
+estimates use absolute features. For answerability: the cosine of the nearest memory, its lead over the other candidates
+(the nearest of many always has one), how many of the question's rare words one memory holds and how many the question
+has, and the number of memories. For the relevance of a hit: these, the hit's own cosine and words, its place, the
+distance of its score from the first, and the lead of the first. Logistic models (Platt 1999, "Probabilistic Outputs for
+Support Vector Machines") combine the features. docs/relevance.md describes their training data and calibration.
 """
 
 from __future__ import annotations
@@ -26,34 +25,37 @@ from memory.retrieval.signals import Candidates
 # Printed by bench/relevance.py, which learns them from the sets of docs/relevance.md that are not for testing, and from
 # the training half of the small namespaces.
 INTERCEPT = -3.71
-# Nearness, words, words asked for, lead, size: see Evidence.features.
+# The weights of nearness, words, words asked for, lead and size: see AnswerEvidence.features.
 WEIGHTS = (24.4, 3.79, -0.88, -3.35, -0.81)
-# The part of a hit's evidence that is its own; the best hits give the rest. A value of 1 would calibrate single hits
-# best, but would lose evidence that is found through its neighbours.
+# The part of a hit's evidence that is its own; the rest comes from the best candidates. A value of 1 would calibrate
+# single hits best, but would lose evidence that is found through its neighbours.
 OWN = 0.3
 # Larger namespaces are treated as this size: the training sets have no larger ones.
 MOST_MEMORIES = 400
-# Limits the lead of the best score: a single candidate leads by its whole score.
+# The lead of the best score counts up to this value, because a single candidate leads by its whole score.
 MOST_AHEAD = 1.0
 HIT_INTERCEPT = -0.24
-# The features of all candidates: nearness, words, words asked for, size, the lead of the first (`features_of_all`);
-# then of the hit: nearness, words, place, score behind the first (`own_features`).
+# The weights of the features of all candidates (`features_of_all`): nearness, words, words asked for, size, lead of the
+# first; then those of the hit (`own_features`): nearness, words, place, distance of its score from the first.
 HIT_WEIGHTS = (2.29, 0.63, -0.24, -0.66, 0.34, 1.52, 1.58, -0.36, -2.89)
-# A first hit that is less relevant answers nothing.
+# If the relevance of the first hit is below this, the answerability is at most half of it.
 HARDLY_RELEVANT = 0.08
-# If no memory has a higher cosine, and none shares a word with the question, nothing answers it.
+# If every cosine is below this, and no memory shares a word with the question, nothing answers it.
 UNRELATED_COSINE = 0.15
-# The cosine of a speaker's name to anything that this speaker says.
+# The usual cosine of a speaker's name to a memory of this speaker.
 NAME_COSINE = 0.4
-# The usual cosine of the nearest memory for the judged questions. Where the model cannot read the text, it stands in
-# for memories that hold this share of the weight of the question's words; for others, a part of it.
+# USUAL_COSINE is the usual cosine of the nearest memory for the judged questions. For words that the model does not
+# know, it replaces the cosine of a memory that holds at least HELD_WORDS of the weight of the question's words;
+# memories that hold less get a proportional part of it.
 USUAL_COSINE = 0.45
 HELD_WORDS = 0.5
 
 
 class HitEvidence(NamedTuple):
-    """Holds the evidence of one hit: its cosine (−1..1), its BM25 score (≥ 0), whether the question names its
-    speaker, and the score that it is ranked by."""
+    """Holds the evidence of one hit: its cosine (−1..1), BM25 score (≥ 0), whether its speaker is named, and its score.
+
+    `is_named`: the question names the speaker. `score`: the one that hits are ranked by.
+    """
 
     cosine: float
     bm25: float
@@ -63,14 +65,13 @@ class HitEvidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvidence:
-    """Holds the candidates' evidence for whether a question is answered at all.
+    """Holds the evidence of all candidates for whether a question is answered at all.
 
-    `nearest` and `mean`: the best cosine of the candidates and their mean (−1..1); `bm25`: the best BM25 score;
-    `asked`: the sum of the idf of the question's terms; `rarest`: the idf of a term that no memory holds; `memories`:
-    the size of the namespace; `familiarity` (0..1): how far the cosines can be trusted; `ahead`: by how much the best
-    score exceeds the second (≥ 0); `kept` (0..1): the part of the question's vector that is not the names of speakers.
-    Cosines are computed as if the names were in the question, and every line of the named speakers matched them
-    equally.
+    `nearest`, `mean`: the best cosine of the candidates and their mean (−1..1). `bm25`: the best BM25 score. `asked`:
+    the sum of the idf of the question's terms. `rarest`: the idf of a term that no memory holds. `memories`: the size
+    of the namespace. `familiarity`: how far (0..1) the cosines can be trusted. `ahead`: by how much the best score
+    exceeds the second (≥ 0). `kept`: see `Question.kept`. The cosines are those for the question with its names of
+    speakers, as if every memory of a named speaker matched the name equally.
     """
 
     nearest: float
@@ -86,8 +87,8 @@ class AnswerEvidence:
     def answerability(self, hits: Sequence[HitEvidence], *, is_calibrated: bool) -> float:
         """Returns the probability (0..1) that one of these hits, best first, answers the question; 0 without a hit.
 
-        If the first is hardly relevant, it is at most half of its relevance: questions that concern other people
-        resemble everything in a namespace a little, and nothing much.
+        If the first hit is hardly relevant, the probability is at most half of its relevance: a question about other
+        people resembles everything in the namespace a little.
         """
         if is_calibrated and self.bm25 <= 0 and self._read(self.nearest, 0.0) < UNRELATED_COSINE:
             return 0.0
@@ -96,11 +97,10 @@ class AnswerEvidence:
         return min([found, *(value / 2 for value in relevance if value < HARDLY_RELEVANT)])
 
     def relevance_of(self, hits: Sequence[HitEvidence], *, is_calibrated: bool) -> list[float]:
-        """Returns the probability (0..1) that each of the hits, best first, is evidence for the question; it never
-        rises.
+        """Returns for each hit, best first, the probability (0..1) that it is evidence; the values never rise.
 
-        It depends on a hit and those before it, not on how many come after. With another model than the one that it was
-        learned with (not `is_calibrated`), it is the hit's part of the answerability.
+        A value depends on the hit and those before it, not on how many come after. If the vector's model is not the one
+        that the weights were learned with (not `is_calibrated`), it is the hit's part of the answerability.
         """
         if not hits:
             return []
@@ -117,19 +117,18 @@ class AnswerEvidence:
         return list(accumulate(chances, min))
 
     def features_of_all(self) -> tuple[float, ...]:
-        """Returns the features for the first weights of HIT_WEIGHTS: those of all candidates, equal for each hit."""
+        """Returns the features that all hits share, for the first weights of HIT_WEIGHTS."""
         near = self._read(self.nearest, self.bm25)
         asked, size = math.log1p(self.asked / self.rarest), math.log1p(min(self.memories, MOST_MEMORIES))
         return near, self.words(self.bm25), asked, size, min(self.ahead, MOST_AHEAD)
 
     def own_features(self, place: int, hit: HitEvidence, first: HitEvidence) -> tuple[float, ...]:
-        """Returns the features for the rest of HIT_WEIGHTS: those of the hit at that place (from 1), given the
-        `first` hit."""
+        """Returns the features of the hit at `place` (from 1), for the remaining HIT_WEIGHTS."""
         own = self._read(self._with_name(hit), hit.bm25)
         return own, self.words(hit.bm25), math.log(place), max(0.0, first.score - hit.score)
 
     def _read(self, cosine: float, bm25: float) -> float:
-        """Returns the cosine, and for the part of the question that the model cannot read what its words let expect."""
+        """Returns the cosine, mixed with an estimate by words for the part of the question unknown to the model."""
         if self.familiarity == 1:
             return cosine
         held = min(1.0, bm25 / (HELD_WORDS * self.asked)) if self.asked else 0.0
@@ -139,7 +138,7 @@ class AnswerEvidence:
         return float(with_names(hit.cosine, hit.is_named, kept=self.kept))
 
     def _answering(self, hits: Sequence[HitEvidence]) -> list[float]:
-        """Returns the probability, for each hit, that it shows the question to be answered."""
+        """Returns for each hit the probability that the question is answered, given this hit."""
         _, _, *of_all = self.features(cosine=0.0, bm25=0.0)
         shared = INTERCEPT + sum(map(mul, WEIGHTS[2:], of_all))
         nearness, words = WEIGHTS[:2]
@@ -151,31 +150,31 @@ class AnswerEvidence:
         ]
 
     def features(self, *, cosine: float, bm25: float) -> tuple[float, float, float, float, float]:
-        """Returns a hit's features, in the order of WEIGHTS: nearness (about −1..1), words (≥ 0), the number of
-        words asked for (≥ 0), the lead of the nearest over the mean of the candidates (0..2), and the size of the
-        namespace, as log(1 + memories)."""
+        """Returns a hit's features in the order of WEIGHTS.
+
+        They are nearness (about −1..1), words (≥ 0), words asked for (≥ 0), the lead of the nearest candidate over the
+        mean (0..2), and the size of the namespace as log(1 + memories).
+        """
         asked = math.log1p(self.asked / self.rarest)
         lead = self.familiarity * (self.nearest - self.mean)
         size = math.log1p(min(self.memories, MOST_MEMORIES))
         return self.nearness(cosine, bm25), self.words_of(bm25), asked, lead, size
 
     def nearness(self, cosine: float, bm25: float) -> float:
-        """Returns how near a hit with that cosine and BM25 score is, mixed with the nearness of the nearest (about
-        −1..1)."""
+        """Returns the nearness of a hit, mixed with that of the nearest candidate (about −1..1)."""
         return self._read((1 - OWN) * self.nearest + OWN * cosine, (1 - OWN) * self.bm25 + OWN * bm25)
 
     def words_of(self, bm25: float) -> float:
-        """Returns the evidence of the words of a hit with that BM25 score, mixed with the evidence of the best (≥
-        0)."""
+        """Returns the evidence (≥ 0) of a hit's words, mixed with that of the best candidate by words."""
         return (1 - OWN) * self.words(self.bm25) + OWN * self.words(bm25)
 
     def words(self, bm25: float) -> float:
-        """Returns how many words that no other memory holds would give that BM25 score, as log(1 + n)."""
+        """Returns log(1 + n), where n words that no other memory holds would give that BM25 score."""
         return math.log1p(max(bm25, 0.0) / ((K1 + 1) * self.rarest))
 
 
 def with_names(cosine: Any, is_named: Any, *, kept: float) -> Any:
-    """Returns the cosine of a memory, or of several, as if the names of speakers were still in the question."""
+    """Returns the cosine (or an array of cosines) as if the names of speakers were still in the question."""
     return kept * cosine + math.sqrt(1 - kept**2) * NAME_COSINE * is_named
 
 
@@ -190,8 +189,10 @@ NO_EVIDENCE = AnswerEvidence(
 
 
 def evidence_of(question: Question, candidates: Candidates, by_words: WordHits, *, ahead: float) -> AnswerEvidence:
-    """Returns the evidence of all candidates; `by_words` counted the memories, `ahead` is the lead of the best in
-    their ranking."""
+    """Returns the evidence of all candidates.
+
+    `by_words` has the counts of memories and of those that hold each term; `ahead` is the lead of the best score.
+    """
     kept = question.kept
     cosines, bm25 = with_names(candidates.cosine, candidates.named, kept=kept), candidates.bm25
     memories, holding = by_words.memories, by_words.holding

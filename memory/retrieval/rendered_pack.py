@@ -1,4 +1,4 @@
-"""A pack's text as it is handed over, and what is known of it."""
+"""Holds the rendered text of a pack, its token counts, and its prefix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PREFIX = (PackSection.PROCEDURAL, PackSection.DURABLE)
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """Where a section of the text ends: after so many characters (code points), and after so many tokens."""
+    """Holds the end of a section, in `characters` (code points) and in `tokens` from the beginning of the text."""
 
     section: PackSection
     characters: int
@@ -22,10 +22,11 @@ class Breakpoint:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPack:
-    """`text` is what is handed over, `tokens` its cost; `knowledge` is the text without instructions and tools.
+    """Holds the `text` of a pack and its cost in `tokens`.
 
-    `procedural_tokens`: what all instructions and tools cost, kept or not. `breakpoints`: the ends of the sections that
-    the text has. `manifest` is JSON-able, see `render_pack`.
+    `knowledge`: the text without instructions and tools. `procedural_tokens`: the cost of all instructions and tools,
+    kept or cut. `breakpoints`: the ends of the sections that the text has. `manifest`: see
+    `render_pack`; it can be encoded as JSON.
     """
 
     text: str
@@ -37,7 +38,7 @@ class RenderedPack:
 
     @property
     def prefix(self) -> str:
-        """The beginning of the text that is the same for every question."""
+        """Returns the beginning of the text that is the same for every question."""
         return self.text[: max((end.characters for end in self._prefix_ends), default=0)]
 
     @property
@@ -47,11 +48,11 @@ class RenderedPack:
 
     @property
     def prefix_sha256(self) -> str:
-        """The prefix in a short form, to compare with that of another question; in hexadecimal digits."""
+        """Returns the SHA-256 of the prefix in hexadecimal digits, by which two prefixes can be compared."""
         return hashlib.sha256(self.prefix.encode()).hexdigest()
 
     def describe_prefix(self) -> dict[str, Any]:
-        """What answers say of it: `prefix_sha256`, `prefix_tokens` and `breakpoints`."""
+        """Returns the fields that answers have about the prefix: `prefix_sha256`, `prefix_tokens` and `breakpoints`."""
         ends = [{"section": e.section, "characters": e.characters, "tokens": e.tokens} for e in self.breakpoints]
         return {"prefix_sha256": self.prefix_sha256, "prefix_tokens": self.prefix_tokens, "breakpoints": ends}
 

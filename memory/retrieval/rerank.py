@@ -1,7 +1,7 @@
-"""The optional second stage: a model reads the question with each of the best candidates and shifts their ranking.
+"""Runs the optional second stage: a model reads the question with each of the best candidates and shifts their ranking.
 
-Its part is added to the fused score, so that a hit's parts still sum to what it is ranked by. A reranker that fails
-costs its part and nothing else: the ranking stays the first stage's.
+Its part is added to the fused score, so that the parts of a hit still sum to its score. If the reranker fails, hits are
+ranked by the first stage alone.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from memory.stores import model_calls
 log = logging.getLogger("memos.rerank")
 
 RERANK_SKIPPED = Degradation.RERANK_UNAVAILABLE.value
-# After a failure the reranker is left alone this long, so that an outage costs one timeout and not one a query.
+# The reranker is not called for this long after a failure, so that an outage does not cost a timeout for each query.
 PAUSE_SECONDS = 10.0
 
 _paused_until = 0.0
 
 
 class RerankPart(NamedTuple):
-    """What the reranker gave to one candidate: its own score, and the share (0 to the weight) of the ranking."""
+    """Holds the reranker's own score of a candidate, and its share (0 to the weight) of the candidate's score."""
 
     raw: float
     weighted: float
@@ -38,7 +38,7 @@ class RerankPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """A part for each text that was read, in their order; none when the stage is off or failed (`degraded`)."""
+    """Holds a part for each text that was read, in order; none if the stage is off or failed (`degraded`)."""
 
     parts: list[RerankPart] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
@@ -50,9 +50,9 @@ def pool_size() -> int:
 
 
 def rerank(question_text: str, texts: Sequence[str]) -> Reranked:
-    """The parts of the first `wanted()` of the texts: the best candidates of the first stage, best first.
+    """Returns the parts of the first `pool_size()` texts: those of the best candidates of the first stage, best first.
 
-    Never raises: a reranker that fails leaves no parts, and RERANK_SKIPPED in `degraded`.
+    If the reranker fails, it raises nothing, and returns no parts and RERANK_SKIPPED in `degraded`.
     """
     global _paused_until  # noqa: PLW0603 - one breaker a process
     if not texts or not pool_size():
@@ -63,7 +63,7 @@ def rerank(question_text: str, texts: Sequence[str]) -> Reranked:
         reranker = find_reranker()
         scores = reranker.scores(question_text, texts[: pool_size()]) if reranker else []
     except BudgetExceeded as error:
-        # The model is there: other namespaces and keys go on asking it.
+        # The reranker works, and other namespaces and keys still have a budget: it is not paused.
         log.warning("reranking skipped", extra={"reason": error.message})
         return Reranked(degraded=[RERANK_SKIPPED])
     except RerankUnavailable as error:
@@ -76,10 +76,10 @@ def rerank(question_text: str, texts: Sequence[str]) -> Reranked:
 
 
 def parts(scores: Sequence[float], weight: float) -> list[RerankPart]:
-    """The scores stretched so that the worst candidate gets 0 and the best `weight`.
+    """Scales the scores so that the worst candidate gets 0 and the best gets `weight`.
 
-    Models differ in scale (logits, probabilities that crowd near 0): the order and the distances of one question's
-    candidates are what they share. Scores that are all alike tell nothing and give 0.
+    The scales of models differ (logits, probabilities that crowd near 0), so only the order and the relative distances
+    of one question's candidates are used. Equal scores give 0.
     """
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     spread = (high - low) or 1.0
@@ -87,7 +87,7 @@ def parts(scores: Sequence[float], weight: float) -> list[RerankPart]:
 
 
 def resume() -> None:
-    """Forgets an earlier failure: the next query asks the reranker again."""
+    """Ends the pause after a failure, so that the next query calls the reranker again."""
     global _paused_until  # noqa: PLW0603 - one breaker a process
     _paused_until = 0.0
 

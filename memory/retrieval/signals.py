@@ -1,6 +1,6 @@
-"""What speaks for a candidate and what against it: each signal is one number a candidate, computed from plain arrays.
+"""Computes signals, which speak for or against candidates, from plain arrays: one number for each candidate.
 
-The signals are kept apart, so that a hit can say which of them brought it where it is.
+The signals stay separate, so that an explanation can name the signals that moved a hit.
 """
 
 from __future__ import annotations
@@ -9,53 +9,52 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# A memory that is cut into k passages has k chances to resemble the question by accident: the expected best of k grows
-# with log k. So much of it is taken back, in cosine and in shares of the best BM25 score.
+# A memory of k passages has k chances to resemble the question by accident, and the expected best of k grows with log
+# k. These factors of log k are subtracted from the cosine, and from the share of the best BM25 score.
 LENGTH_COSINE = 0.06
 LENGTH_LEXICAL = 0.12
 PASSAGE_TOKENS = 75.0
-# A best cosine below this has recognised nothing: it is not stretched to 1.
+# If the best cosine is below this, nothing was recognised, and cosines are not stretched to 1.
 LEAST_COSINE = 0.2
-# Of fewer than TENTH candidates none can be said to stand out; then this much is taken, which is usual.
+# Prominence cannot be measured with fewer than TENTH candidates; then the usual value is assumed.
 TENTH = 10
 USUAL_GAP = 0.25
-# A neighbour lends of its score what exceeds this; it lends nothing across a pause of more than an hour.
+# A neighbour lends the part of its score above this value, and nothing across a pause of more than an hour.
 LENDING_FLOOR = 0.4
 PAUSE_SECONDS = 3600.0
-# Turns lend and borrow in full up to this length; then their own text is context enough.
+# Turns lend and borrow in full up to TURN_TOKENS; longer ones do less, because their own text has enough context.
 TURN_TOKENS = 40.0
 TURN_TOKENS_FADE = 100.0
 SESSION_BEST = 3
-# Turns this far away still lend, the further one less.
+# Turns up to TURNS_AROUND away lend; those more than one turn away lend only this share.
 TURNS_AROUND = 2
 FURTHER = 0.7
-# A session in which others than the one who speaks most have this share of the turns is a conversation in full.
+# A session counts fully as a conversation if all but the most frequent speaker have this share of the turns.
 OTHERS_SHARE = 0.25
 
 
 @dataclass(slots=True)
 class Candidates:
-    """Arrays of one length, one place a candidate.
+    """Holds arrays of equal length, with one element for each candidate, and pairs of neighbours.
 
-    `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `mentions`: how much it says of the entities that
-    the question names, 0..1; `preference`: how much it says of the asker's taste in what is asked for, 0..1;
-    `topic`: how near its topic is to the question, 0..1;
-    `tokens`: length of the text;
-    `session`: a number for each session; `voice`: a number for each who speaks (role and speaker);
-    `occurred`: seconds since the epoch; booleans:
-    `by_agent` (role), `spoken` (has a speaker), `named` (its speaker is named in the question), `asks` (ends with a
-    question mark), `in_span` (happened in a time that the question names);
-    `importance`: 0..1.
-
-    `pairs`: integers [pairs, 3], of neighbours in a session, in the order in which things happened: a candidate, one
-    that stands up to TURNS_AROUND turns from it, and by how many turns that is later (below 0: earlier).
+    - `cosine`: similarity of the nearest passage (−1..1)
+    - `bm25`: BM25 score (≥ 0)
+    - `mentions`: weight of the entities that the question names (0..1)
+    - `preference`: how well it states the asker's preferences for the request (0..1)
+    - `tokens`: length of the text
+    - `session`: a number for each session; `voice`: a number for each pair of role and speaker
+    - `occurred`: seconds since the epoch
+    - `importance`: 0..1
+    - booleans: `by_agent` (its role), `spoken` (has a speaker), `named` (the question names its speaker), `asks` (ends
+      with a question mark), `in_span` (happened in a time that the question names)
+    - `pairs`: integers [pairs, 3] for neighbours in a session, in order of occurrence: a candidate, another one up to
+      TURNS_AROUND turns away, and by how many turns the other is later (negative: earlier)
     """
 
     cosine: np.ndarray
     bm25: np.ndarray
     mentions: np.ndarray
     preference: np.ndarray
-    topic: np.ndarray
     tokens: np.ndarray
     session: np.ndarray
     voice: np.ndarray
@@ -73,12 +72,12 @@ class Candidates:
 
 
 def by_meaning(candidates: Candidates) -> np.ndarray:
-    """Cosine less what its length gives a memory by chance, over the best: 0 (no relation) to 1."""
+    """Returns the cosine, corrected for the length of the memory, relative to the best: 0 (unrelated) to 1."""
     return _over_best(candidates.cosine - LENGTH_COSINE * _log_passages(candidates), at_least=LEAST_COSINE)
 
 
 def by_words(candidates: Candidates) -> np.ndarray:
-    """BM25 over the best, less what its length gives a memory by chance: 0 to 1."""
+    """Returns the BM25 score, relative to the best and corrected for the length of the memory: 0 to 1."""
     best = candidates.bm25.max(initial=0.0)
     if best <= 0:
         return np.zeros(len(candidates))
@@ -87,7 +86,7 @@ def by_words(candidates: Candidates) -> np.ndarray:
 
 
 def prominence(scores: np.ndarray) -> float:
-    """0 (the tenth is as good as the first) to 1: how far the best of `scores` stand out."""
+    """Returns how far the best score exceeds the tenth: 0 (equal) to 1."""
     if len(scores) < TENTH:
         return USUAL_GAP
     ordered = np.sort(scores)[::-1]
@@ -95,10 +94,10 @@ def prominence(scores: np.ndarray) -> float:
 
 
 def conversation(candidates: Candidates) -> np.ndarray:
-    """How far the candidate's session is a conversation: 0 (one speaks alone) to 1 (others have OTHERS_SHARE).
+    """Returns how far each candidate's session is a conversation: 0 (one speaker only) to 1.
 
-    Turns of a conversation are about what was said before them. Notes that one person leaves one after the other are
-    not: what stands beside a note says nothing of it.
+    It is 1 if others than the most frequent speaker have OTHERS_SHARE of the session's candidates. Turns of a
+    conversation refer to what was said before them, but consecutive notes of one person are independent.
     """
     sessions, voices = candidates.session.max(initial=-1) + 1, candidates.voice.max(initial=-1) + 1
     places = candidates.session * voices + candidates.voice
@@ -108,17 +107,17 @@ def conversation(candidates: Candidates) -> np.ndarray:
 
 
 def talk(candidates: Candidates) -> float:
-    """How far the candidates are of conversations: 0 (one speaks alone) to 1 (others have OTHERS_SHARE of them)."""
+    """Returns how far all candidates together are a conversation, in the same measure as `conversation`."""
     turns = np.bincount(candidates.voice)
     others = turns.sum() - turns.max(initial=0)
     return float(min(others / max(turns.sum(), 1) / OTHERS_SHARE, 1.0))
 
 
 def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the turns of a conversation around lend, of the arms' joint scores `found` (0..1).
+    """Returns what turns nearby lend to each candidate of their scores `found` (0..1), which all retrievers gave them.
 
-    Two arrays: what up to TURNS_AROUND turns before and after lend, and what the turn before lends if it is a question,
-    which this one may answer. A short turn means little without the turns around it.
+    The first array has what up to TURNS_AROUND turns before and after lend, because a short turn means little without
+    them; the second has what the turn before lends if it is a question, which the candidate may answer.
     """
     lent = np.maximum(found - LENDING_FLOOR, 0.0) / (1 - LENDING_FLOOR)
     turnlike = np.exp(-np.maximum(candidates.tokens - TURN_TOKENS, 0.0) / TURN_TOKENS_FADE)
@@ -136,7 +135,7 @@ def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, n
 
 
 def session(candidates: Candidates, found: np.ndarray) -> np.ndarray:
-    """The mean of the three best joint scores of the candidate's session, over that of the worst session: 0 to 1."""
+    """Returns the mean of the SESSION_BEST best scores of each candidate's session, less that of the worst session."""
     numbers = candidates.session
     order = np.lexsort((-found, numbers))
     first = np.searchsorted(numbers[order], numbers[order])
@@ -147,7 +146,7 @@ def session(candidates: Candidates, found: np.ndarray) -> np.ndarray:
 
 
 def recency(candidates: Candidates) -> np.ndarray:
-    """Place by time: 1 for the newest candidate, 0 for the oldest; alike for those of one moment."""
+    """Returns the rank by time: 1 for the newest candidate, 0 for the oldest; simultaneous ones are equal."""
     moments, places = np.unique(candidates.occurred, return_inverse=True)
     return places / max(len(moments) - 1, 1)
 

@@ -1,4 +1,4 @@
-"""How large a namespace is, to choose by: a count that is there already, and need not be of this moment."""
+"""Reads the size of a namespace from its counters, cached, to choose between ways of searching."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.caches import Cache, for_seconds
 from memory.models import NamespaceStat
 from memory.types import Scope
 
-# Either way of searching is right for every size; a count of a moment ago chooses the faster one.
+# A stale count is harmless: every way of searching is correct for every size, and the count only chooses the faster.
 KNOWN_SECONDS = 5.0
 
 # Keyed by the id of the namespace.
@@ -17,12 +17,12 @@ _counts: Cache[int, int] = for_seconds(KNOWN_SECONDS)
 
 
 def is_large(scope: Scope) -> bool:
-    """Whether the namespace has so many searchable memories that it is large."""
+    """Tells whether the namespace has more searchable memories than MEMOS_LARGE_NAMESPACE_MEMORIES."""
     return count_memories(scope) > settings.MEMOS_LARGE_NAMESPACE_MEMORIES
 
 
 def count_memories(scope: Scope) -> int:
-    """How many searchable memories the namespace had within the last KNOWN_SECONDS."""
+    """Counts the searchable memories of the namespace; cached for KNOWN_SECONDS."""
     known = _counts.get(scope.namespace_id)
     if known is not None:
         return known

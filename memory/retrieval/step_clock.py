@@ -10,14 +10,14 @@ from memory import tracing
 
 
 class StepClock:
-    """Holds the milliseconds of each step in `laps`."""
+    """Measures steps; `laps` has the milliseconds of each."""
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Measures the time of the enclosed code, and makes it a span."""
+        """Measures the time of the enclosed code, and traces it as a span."""
         started = time.perf_counter()
         with tracing.span(f"recall {name}"):
             yield

@@ -1,4 +1,4 @@
-"""Finds a user's name when a question has the display name, and the other way round."""
+"""Adds a user's name to a question that has the display name, and the other way round."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from memory.retrieval.question import Question
 from memory.text.names import speaker_key
 from memory.types import Scope
 
-# A display name that was just changed counts after this many seconds at most.
+# A changed display name takes effect after at most this many seconds.
 KNOWN_SECONDS = 10.0
 
-# Maps a namespace to the name keys (name, display name) of its users who have both.
+# The name keys (name, display name) of a namespace's users who have both, by namespace id.
 _names: Cache[int, list[tuple[str, str]]] = for_seconds(KNOWN_SECONDS)
 
 
 def add_names(scope: Scope, question: Question) -> Question:
-    """Adds to the names in the question the other name of each user of the namespace who is named in it.
+    """Adds the other name of each user who is named in the question to its names.
 
-    A user is found under the name by which clients store memories ("u-17") when a question has the display name ("Mei
+    So memories that clients store under a user's name ("u-17") are found by a question that has the display name ("Mei
     Lin") or its first word.
     """
     asked = set(question.name_keys)

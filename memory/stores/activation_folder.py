@@ -1,8 +1,8 @@
-"""The folder of activation caches: one file each, written by llama.cpp's server or by MemOS, read and deleted by MemOS.
+"""The folder of activation caches: one file each, written by llama.cpp's server or MemOS, read and deleted by MemOS.
 
-A file in it, `.memos-activation`, names the folder, so that a row knows which folder has its file, whatever machine
-looks at it and wherever that has mounted it; and it names the installation, for two must not share one folder: each
-would delete what the other wrote. Nothing here is ever unpickled.
+The file `.memos-activation` in it identifies the folder, so that a row knows which folder has its file, on whatever
+machine and wherever it is mounted. It also identifies the installation, because two must not share a folder: each would
+delete the other's files. Nothing here is ever unpickled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memory.errors import Conflict
 
 _MARKER = ".memos-activation"
 _NAME = re.compile(r"memos-[0-9a-f]{12}-[0-9a-f]{12}-(?P<id>[0-9a-f]{32})\.(slot|safetensors|part)")
-# What llama.cpp puts around the tokens in its file, in tokens, at most; it differs by version.
+# Maximum number of additional tokens that llama.cpp puts into its file; it depends on the version.
 _MOST_AROUND = 64
 _SLOT_HEAD = struct.Struct("<4sII")
 _SLOT_MAGIC = b"qsgg"
@@ -32,19 +32,19 @@ _SLOT_MAGIC = b"qsgg"
 
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
-    """The folder of this machine. Paths are made of names that `name_file` gives, and of no others."""
+    """The folder on this machine. Paths are only made from names that `name_file` returns."""
 
     path: Path
     id: uuid.UUID
 
     def path_of(self, name: str) -> Path:
-        """Where the file is, or would be. Raises ValueError for a name that `name_file` does not give."""
+        """Return the path of a file, existing or not. Raise ValueError for a name that `name_file` can't return."""
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name of a cache's file.")
         return self.path / name
 
     def size_of(self, name: str) -> int | None:
-        """Its bytes; None where there is no such file. A link is none."""
+        """Return the size of a file in bytes, None if it doesn't exist or isn't a regular file."""
         try:
             found = self.path_of(name).lstat()
         except FileNotFoundError:
@@ -52,8 +52,7 @@ class CacheFolder:
         return found.st_size if _is_regular(found.st_mode) else None
 
     def delete(self, name: str) -> bool:
-        """Deletes the file, and what was written of it under its name with the ending `part`, also from the disk's own
-        list of names; whether there was one. Raises OSError."""
+        """Delete the file and its `.part`, and sync the folder; return whether there was one. Raise OSError."""
         whole = self.path_of(name)
         deleted = False
         for path in (whole, whole.with_suffix(".part")):
@@ -67,7 +66,7 @@ class CacheFolder:
         return deleted
 
     def sync(self) -> None:
-        """Returns when the folder's list of names is on the disk."""
+        """Wait until the folder's directory entries are on disk."""
         handle = os.open(self.path, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -75,16 +74,16 @@ class CacheFolder:
             os.close(handle)
 
     def list_files(self) -> Iterator[tuple[str, uuid.UUID]]:
-        """The files of caches that are there, each with its cache's id. Raises OSError."""
+        """Yield the names of existing cache files with the ids of their caches. Raise OSError."""
         for entry in os.scandir(self.path):
             if found := _NAME.fullmatch(entry.name):
                 yield entry.name, uuid.UUID(found["id"])
 
 
 def open_folder() -> CacheFolder | None:
-    """The folder of MEMOS_ACTIVATION_DIR, which is made when it is not there; None where the setting is empty.
+    """Return the folder of MEMOS_ACTIVATION_DIR, created if necessary; None if the setting is empty.
 
-    Raises Conflict when it cannot be used, or belongs to another installation.
+    Raise Conflict if it can't be used or belongs to another installation.
     """
     if not settings.MEMOS_ACTIVATION_DIR:
         return None
@@ -106,14 +105,14 @@ def open_folder() -> CacheFolder | None:
 
 
 def name_file(*, model_sha256: str, prefix_sha256: str, cache_id: uuid.UUID, ending: str) -> str:
-    """The name of a cache's file: by its model, its prefix and its row."""
+    """Return the name of a cache's file, made of its model, its prefix and its row."""
     return f"memos-{model_sha256[:12]}-{prefix_sha256[:12]}-{cache_id.hex}.{ending}"
 
 
 def has_tokens(path: Path, tokens: Sequence[int]) -> bool:
-    """Whether a slot's file, as llama.cpp writes it, was made of these tokens and no others. Raises OSError.
+    """Tell whether a slot's file, as written by llama.cpp, was made of exactly these tokens. Raise OSError.
 
-    Another caller of the same server may have had the slot in between: its prompt must not be kept in this one's name.
+    Another caller of the server may have used the slot in between; its prompt must not be stored under this name.
     """
     with path.open("rb") as stream:
         head = stream.read(_SLOT_HEAD.size)
@@ -135,7 +134,7 @@ def _is_regular(mode: int) -> bool:
 
 
 def _read_marker(path: Path) -> dict[str, str]:
-    """What `.memos-activation` says; it is written when it is not there, once however many begin at once."""
+    """Return the content of `.memos-activation`, which is created once, even if several processes start together."""
     marker = path / _MARKER
     if not marker.exists():
         own = path / f"{_MARKER}.{uuid.uuid4().hex}"
@@ -143,7 +142,7 @@ def _read_marker(path: Path) -> dict[str, str]:
         try:
             os.link(own, marker)
         except FileExistsError:
-            pass  # Another process was first: its marker holds.
+            pass  # Another process was first, so its marker counts.
         finally:
             own.unlink()
     said = orjson.loads(marker.read_bytes())

@@ -1,4 +1,4 @@
-"""How often each session's questions brought a memory back lately, in Redis: ids, names of sessions and numbers."""
+"""Counts in Redis how often each session's questions recently found a memory: ids, session names and numbers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from memory.stores.redis import call
 
-# What nobody asked for so long is no longer what a session keeps asking for.
+# A session no longer keeps asking for a memory that it hasn't asked for this long.
 FORGOTTEN_SECONDS = 3600
 
 
 class AskedMemory(NamedTuple):
-    """`times` more questions of a session have brought the memory back, the last one `at`."""
+    """A memory that `times` more questions of a session have found, the last one `at`."""
 
     namespace_id: int
     session: str
@@ -24,8 +24,7 @@ class AskedMemory(NamedTuple):
 
 
 def count(asked: Sequence[AskedMemory]) -> list[int]:
-    """Adds what was asked; returns how often each was within FORGOTTEN_SECONDS of one time to the next. Raises
-    RedisAway."""
+    """Add to the counts and return the new totals; a count expires after FORGOTTEN_SECONDS. Raise RedisAway."""
 
     def run(client: Any) -> list[int]:
         with client.pipeline(transaction=False) as pipe:
@@ -39,7 +38,7 @@ def count(asked: Sequence[AskedMemory]) -> list[int]:
 
 
 def drop(namespace_id: int, memory_ids: Iterable[uuid.UUID]) -> int:
-    """Forgets how often memories were asked for; says of how many anything was known. Raises RedisAway."""
+    """Delete the counts of memories; return how many had any. Raise RedisAway."""
     keys = [_key(namespace_id, one) for one in memory_ids]
     return int(call(lambda client: client.delete(*keys))) if keys else 0
 

@@ -1,4 +1,4 @@
-"""Numbers that cost seconds to count, kept in Redis for a while: how many, never which."""
+"""Caches numbers in Redis that take seconds to count: how many, but never which."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from memory.types import Access
 
 
 def keep(namespace_id: int, name: str, figures: Any, *, seconds: int) -> None:
-    """Keeps what was counted (JSON-able) of a namespace under a name. Raises RedisAway."""
+    """Store JSON-serialisable figures of a namespace under a name. Raise RedisAway."""
     call(lambda client: client.set(_key(namespace_id, name), orjson.dumps(figures), ex=seconds))
 
 
 def read(namespace_id: int, name: str) -> Any:
-    """What is kept, None when it is not (any more). Raises RedisAway."""
+    """Return the stored figures, None if there are none or they have expired. Raise RedisAway."""
     raw = call(lambda client: client.get(_key(namespace_id, name)))
     return None if raw is None else orjson.loads(raw)
 
 
 def forget(namespace_id: int, name: str) -> None:
-    """Has it counted anew. Raises RedisAway."""
+    """Delete the figures, so that they are counted again. Raise RedisAway."""
     call(lambda client: client.delete(_key(namespace_id, name)))
 
 
 def count_cached(access: Access, name: str, count: Callable[[], Any], *, seconds: int) -> Any:
-    """What `count` gives (JSON-able) over all that is reached; what it gave at most `seconds` ago serves as well.
+    """Return the JSON-serialisable result of `count` for all that can be reached, cached for `seconds`.
 
-    For pages that renew themselves: all with the same reach count once together. Without Redis each counts.
+    Pages that refresh themselves use this: all with the same reach share one count. Without Redis each counts.
     """
     reach = "all" if access.all_namespaces else repr(sorted(access.namespace_ids))
     key = _key(0, f"{name}:{hashlib.sha256(reach.encode()).hexdigest()}")

@@ -1,7 +1,7 @@
-"""Which processes hold the index of a namespace in memory, and up to when each has taken in what changed.
+"""Records which processes hold the index of a namespace in memory, and up to which time each is current.
 
-A process says so each second. Moments are those of PostgreSQL's clock, in seconds since the epoch: what was committed
-before such a moment, the process has taken in.
+Processes confirm that every second. Times are those of PostgreSQL's clock in seconds since the epoch: the process has
+read everything that was committed before such a time.
 """
 
 from __future__ import annotations
@@ -16,30 +16,33 @@ from memory.stores.redis import PREFIX, call, together
 
 log = logging.getLogger("memos.columns")
 
-# What could not be confirmed to be current for so long, a process has forgotten.
+# A process drops an index that it couldn't confirm to be current for this long.
 LEASE_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 
 
 def confirm(holder: str, namespace_ids: Collection[int], moment: float) -> None:
-    """`holder` has taken in what was committed in these namespaces before `moment`; it holds them LEASE_SECONDS at most
-    without saying so again. With Redis away nothing is said, and who waits for it waits that long."""
+    """Record that `holder` has read what was committed in these namespaces before `moment`.
+
+    Without another confirmation it holds them for LEASE_SECONDS at most. While Redis is away nothing is recorded, and
+    waiting for the holder takes that long.
+    """
 
     def note(pipe: Any) -> None:
         for namespace_id in namespace_ids:
             pipe.zadd(_key(namespace_id), {holder: moment})
-            # Processes that are gone, which leave without a word.
+            # Remove processes that ended without leaving.
             pipe.zremrangebyscore(_key(namespace_id), "-inf", moment - 2 * LEASE_SECONDS)
             pipe.expire(_key(namespace_id), int(LEASE_SECONDS) + 1)
 
     try:
         together(note)
     except RedisAway as error:
-        log.warning("what is held was not said", extra={"reason": str(error)})
+        log.warning("the held indexes could not be confirmed", extra={"reason": str(error)})
 
 
 def leave(holder: str, namespace_ids: Collection[int]) -> None:
-    """`holder` holds nothing of these namespaces any longer."""
+    """Record that `holder` no longer holds these namespaces."""
 
     def note(pipe: Any) -> None:
         for namespace_id in namespace_ids:
@@ -48,13 +51,13 @@ def leave(holder: str, namespace_ids: Collection[int]) -> None:
     try:
         together(note)
     except RedisAway as error:
-        log.warning("what is held no longer was not said", extra={"reason": str(error)})
+        log.warning("the dropped indexes could not be reported", extra={"reason": str(error)})
 
 
 def wait_until_confirmed(namespace_id: int, moment: float) -> None:
-    """Returns when every process that holds the namespace has taken in what was committed before `moment`.
+    """Wait until every process that holds the namespace has read what was committed before `moment`.
 
-    After LEASE_SECONDS none holds what it had then: whoever could not say so has forgotten it.
+    After LEASE_SECONDS the wait ends: a process that couldn't confirm has dropped the index by then.
     """
     end = time.monotonic() + LEASE_SECONDS
     while time.monotonic() < end and _is_anyone_behind(namespace_id, moment):

@@ -1,4 +1,4 @@
-"""When a model last answered, for all processes together: the console shows it beside whether it works now."""
+"""Records for all processes when a model last answered, which the console shows next to its current state."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ KEY = "memos:model_calls"
 EMBEDDING: Final = "embedding"
 RERANKER: Final = "reranker"
 LANGUAGE: Final = "language"
-# A process writes at most so often of one model: on a busy server each call would cost a round trip.
+# A process writes at most this often for each model: on a busy server, every call would cost a round trip.
 EVERY_SECONDS = 5.0
 
 _noted: dict[str, float] = {}
 
 
 def note_answer(model: str) -> None:
-    """Notes that a model answered just now. Never fails: without Redis the moment is not known."""
+    """Record that a model has just answered. Never fails: without Redis the time isn't known."""
     now = time.monotonic()
     if now - _noted.get(model, -EVERY_SECONDS) < EVERY_SECONDS:
         return
@@ -32,7 +32,7 @@ def note_answer(model: str) -> None:
 
 
 def last_answers() -> dict[str, datetime]:
-    """By model, its last good answer; a model that has not answered since Redis is up is not among them."""
+    """Return the time of each model's last answer; models that haven't answered since Redis started are missing."""
     try:
         found = call(lambda client: client.hgetall(KEY))
     except RedisAway:
@@ -41,5 +41,5 @@ def last_answers() -> dict[str, datetime]:
 
 
 def forget() -> None:
-    """Makes the next answer of each model be written."""
+    """Make the next answer of each model be recorded."""
     _noted.clear()

@@ -1,7 +1,7 @@
-"""What staff asked in the console, in Redis: a page's address names the question by an id and never quotes it.
+"""Stores questions that staff asked in the console in Redis, so that URLs contain an id and not the question.
 
-A key a question, and a sorted set a namespace of their ids by the time at which they were asked, so that all of a
-namespace can be forgotten at once. Both expire.
+Each question has a key, and each namespace a sorted set of ids by the time of asking, so that all questions of a
+namespace can be deleted together. Both expire.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memory.stores.redis import call
 
 KEPT_SECONDS = 24 * 3600
 
-# KEYS: the set. ARGV: what the questions' keys begin with. In one step, so that none is kept in between.
+# KEYS: the set. ARGV: the prefix of the questions' keys. It is atomic, so that no question is added in between.
 _FORGET = """
 local held = redis.call('ZRANGE', KEYS[1], 0, -1)
 local gone = 0
@@ -28,7 +28,7 @@ return gone
 
 
 def keep(namespace_id: int, probe_id: str, asked: dict[str, Any], *, now: datetime) -> None:
-    """Keeps a question (JSON-able) for KEPT_SECONDS. Raises RedisAway."""
+    """Store a JSON-serialisable question for KEPT_SECONDS. Raise RedisAway."""
 
     def run(client: Any) -> None:
         with client.pipeline(transaction=True) as pipe:
@@ -42,18 +42,18 @@ def keep(namespace_id: int, probe_id: str, asked: dict[str, Any], *, now: dateti
 
 
 def read(namespace_id: int, probe_id: str) -> dict[str, Any] | None:
-    """The question, None when it has expired or was never asked in this namespace. Raises RedisAway."""
+    """Return the question, None if it has expired or wasn't asked in this namespace. Raise RedisAway."""
     raw = call(lambda client: client.get(_key(namespace_id) + probe_id))
     return None if raw is None else dict(orjson.loads(raw))
 
 
 def count(namespace_id: int, *, until: datetime) -> int:
-    """How many of the namespace's questions were asked by then. Raises RedisAway."""
+    """Return how many of the namespace's questions were asked until then. Raise RedisAway."""
     return int(call(lambda client: client.zcount(_ids_key(namespace_id), "-inf", until.timestamp())))
 
 
 def forget(namespace_id: int) -> int:
-    """Removes all questions of a namespace; says how many. Raises RedisAway."""
+    """Delete all questions of a namespace; return how many there were. Raise RedisAway."""
     return int(call(lambda client: client.eval(_FORGET, 1, _ids_key(namespace_id), _key(namespace_id))))
 
 

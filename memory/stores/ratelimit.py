@@ -1,4 +1,4 @@
-"""Requests a minute of one API key, counted in Redis; in this process while Redis is away."""
+"""Counts the requests per minute of an API key in Redis, or in this process while Redis is away."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from memory.errors import RedisAway
 from memory.stores.redis import call
 
-# A process reports to Redis in steps of this share of the limit, so that most requests need no round trip for it.
+# A process reports to Redis in steps of this share of the limit, so that most requests need no round trip.
 STEP = 0.0005
 
 
 @dataclass(slots=True)
 class _Count:
-    """What this process knows of one key's minute: the total when it last asked, and what it has not reported yet."""
+    """A key's requests in one minute: the shared total at the last report, and those not reported yet."""
 
     minute: int
     total: int = 0
@@ -27,9 +27,9 @@ _lock = threading.Lock()
 
 
 def count_request(key: str, *, minute: int, limit: int, requests: int = 1) -> int:
-    """Counts `requests` of `key` in the given minute (Unix time // 60) and returns how many that makes.
+    """Count `requests` of `key` in the given minute (Unix time // 60) and return the new total.
 
-    Exact for limits up to 2,000 a minute; above, each process may lag behind by STEP of the limit.
+    It is exact for limits up to 2,000 a minute; above, each process may lag behind by STEP of the limit.
     """
     step = max(1, int(limit * STEP))
     with _lock:
@@ -49,7 +49,7 @@ def count_request(key: str, *, minute: int, limit: int, requests: int = 1) -> in
 
 
 def _report(key: str, minute: int, requests: int) -> int | None:
-    """Adds to the shared count and returns it; None while Redis is away."""
+    """Add to the shared count and return it, None while Redis is away."""
 
     def run(client: Any) -> int:
         name = f"memos:rate:{key}:{minute}"

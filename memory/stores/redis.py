@@ -11,33 +11,33 @@ from django_redis import get_redis_connection
 
 from memory.errors import RedisAway
 
-# Of every key, Django's cache included (CACHES in the settings).
+# Prefix of every key, including those of Django's cache (CACHES in the settings).
 PREFIX = "memos"
-# After a failure Redis is left alone this long, so that an outage costs one timeout and not one a request.
+# After a failure Redis isn't called for this long, so that an outage costs one timeout and not one per request.
 PAUSE_SECONDS = 2.0
 
 _paused_until = 0.0
 
 
-# Puts commands into a pipeline.
+# Adds commands to a pipeline.
 Step = Callable[[Any], None]
 
 
 def call(operation: Any) -> Any:
-    """Runs `operation(client)`; raises RedisAway instead of the client's errors."""
-    global _paused_until  # noqa: PLW0603 - one breaker a process
+    """Run `operation(client)`; raise RedisAway instead of the client's errors."""
+    global _paused_until  # noqa: PLW0603 - one breaker per process
     if time.monotonic() < _paused_until:
         raise RedisAway("Redis did not answer a moment ago")
     try:
         return operation(get_redis_connection("default"))
     except redis.RedisError as error:
-        # Not only lost connections: a Redis that is full, read-only or loading serves as little.
+        # Not only lost connections: a Redis that is full, read-only or loading is just as useless.
         _paused_until = time.monotonic() + PAUSE_SECONDS
         raise RedisAway(str(error)) from error
 
 
 def together(*steps: Step) -> None:
-    """Carries out all steps in one round trip and one transaction. Raises RedisAway."""
+    """Run all steps in one round trip and one transaction. Raise RedisAway."""
 
     def run(client: Any) -> None:
         with client.pipeline(transaction=True) as pipe:
@@ -49,15 +49,15 @@ def together(*steps: Step) -> None:
 
 
 def ping() -> None:
-    """Raises RedisAway unless Redis answers now, whatever it did a moment ago."""
+    """Raise RedisAway unless Redis answers now, regardless of an earlier failure."""
     resume()
     call(lambda client: client.ping())
 
 
 def forget_everything() -> int:
-    """Deletes all that MemOS keeps in Redis; returns how many keys. Nothing that was accepted is only there.
+    """Delete everything that MemOS stores in Redis; return the number of keys. No accepted data is only there.
 
-    Raises RedisAway.
+    Raise RedisAway.
     """
 
     def run(client: Any) -> int:
@@ -68,6 +68,6 @@ def forget_everything() -> int:
 
 
 def resume() -> None:
-    """Forgets an earlier failure: the next call tries Redis again."""
-    global _paused_until  # noqa: PLW0603 - one breaker a process
+    """Clear an earlier failure, so that the next call tries Redis again."""
+    global _paused_until  # noqa: PLW0603 - one breaker per process
     _paused_until = 0.0

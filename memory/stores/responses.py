@@ -1,7 +1,7 @@
-"""Responses of the Responses API, in Redis: what was said and called in each, for the request that goes on from it.
+"""Stores responses of the Responses API in Redis, with their messages and calls, for requests that continue from them.
 
-What a session's responses hold lies together, so that it can be forgotten together. An item that several of them hold,
-as those do whose clients send the whole talk with each request, is stored once.
+All responses of a session are stored together, so that they can be deleted together. An item that several of them
+share, as happens if a client sends the whole conversation with each request, is stored once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import orjson
 
 from memory.stores.redis import call
 
-# A talk can be taken up within this time of its latest response.
+# A conversation can be continued for this long after its latest response.
 KEPT_SECONDS = 24 * 3600
-# The items of a larger talk are not kept: Redis holds them in memory.
+# The items of a larger conversation aren't stored, because Redis keeps them in memory.
 MAX_BYTES = 2_000_000
 _SESSION_CHARS = _DIGEST_BYTES = 16
 _LATEST = "latest"
@@ -25,9 +25,9 @@ _LATEST = "latest"
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """Holds a response: its `body`, and all `items` of the talk up to it, its own output included.
+    """A response: its `body`, and all `items` of the conversation up to and including its own output.
 
-    `told` maps the memories that the talk has become to a digest of what they say.
+    `told` maps the memories that the conversation has become to a digest of their text.
     """
 
     session: str
@@ -37,12 +37,12 @@ class StoredResponse:
 
 
 def name_response(session: str, unique: str) -> str:
-    """Returns what the ids of a response and its items have in common; it leads to the session's other responses."""
+    """Return the common part of the ids of a response and its items; it leads to the session's other responses."""
     return _digest(session.encode())[:_SESSION_CHARS] + unique
 
 
 def keep(namespace_id: int, name: str, response: StoredResponse) -> bool:
-    """Keeps a response, and the life of the session's others; says whether it is not too large. Raises RedisAway."""
+    """Store a response and extend the session's life; return False if it is too large. Raise RedisAway."""
     items = {_digest(content): content for content in map(orjson.dumps, response.items)}
     if sum(map(len, items.values())) > MAX_BYTES:
         return False
@@ -60,7 +60,7 @@ def keep(namespace_id: int, name: str, response: StoredResponse) -> bool:
 
 
 def read(namespace_id: int, name: str) -> StoredResponse | None:
-    """Returns the response of that name; None when it is not there. Raises RedisAway."""
+    """Return the response of that name, None if there is none. Raise RedisAway."""
     key = _key(namespace_id, name)
     raw = call(lambda client: client.hget(key, name))
     if raw is None:
@@ -71,20 +71,20 @@ def read(namespace_id: int, name: str) -> StoredResponse | None:
 
 
 def find_latest(namespace_id: int, session: str) -> str | None:
-    """Returns the name of the session's latest response; None without one. Raises RedisAway."""
+    """Return the name of the session's latest response, None without one. Raise RedisAway."""
     name = call(lambda client: client.hget(_key(namespace_id, name_response(session, "")), _LATEST))
     return name.decode() if name else None
 
 
 def delete(namespace_id: int, name: str) -> bool:
-    """Deletes a response with the items that no other one holds; tells whether it was there. Raises RedisAway.
+    """Delete a response with the items that no other one uses; return whether it existed. Raise RedisAway.
 
-    The session's latest response is then the newest of those that are left.
+    The session's latest response is then the newest of the remaining ones.
     """
     key = _key(namespace_id, name)
 
     def run(pipe: Any) -> bool:
-        # An item is named by its digest, a response by a longer name.
+        # Items are named by their digest, responses by a longer name.
         names = [field.decode() for field in pipe.hkeys(key) if len(field) > 2 * _DIGEST_BYTES]
         if name not in names:
             return False
@@ -97,19 +97,19 @@ def delete(namespace_id: int, name: str) -> bool:
             pipe.hset(key, _LATEST, max(records, key=lambda one: records[one]["body"]["created_at"]))
         return True
 
-    # Another response that is kept meanwhile may hold the same items: then it is looked again.
+    # A response that is stored meanwhile may use the same items; then the transaction is repeated.
     return bool(call(lambda client: client.transaction(run, key, value_from_callable=True)))
 
 
 def forget(namespace_id: int, sessions: Sequence[str]) -> None:
-    """Forgets the responses of sessions. Raises RedisAway."""
+    """Delete the responses of sessions. Raise RedisAway."""
     keys = [key_of(namespace_id, session) for session in sessions]
     if keys:
         call(lambda client: client.delete(*keys))
 
 
 def key_of(namespace_id: int, session: str) -> str:
-    """Returns the key that holds the responses of a session."""
+    """Return the key of a session's responses."""
     return _key(namespace_id, name_response(session, ""))
 
 

@@ -1,4 +1,4 @@
-"""Django's cache of the logins of staff (CACHES["sessions"] in the settings); while Redis is away it is empty."""
+"""Django's cache of staff logins (CACHES["sessions"] in the settings); it appears empty while Redis is away."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from memory.stores.redis import call
 
 
 class SessionCache(RedisCache):
-    """Keeps an entry at most TIMEOUT seconds, however long the session lasts.
+    """Caches an entry for at most TIMEOUT seconds, however long the session lasts.
 
-    A login that is ended is deleted here as well. The limit is for what that misses: a login that was ended while Redis
-    did not answer, or between another request's reading it from the database and keeping it here.
+    A login that ends is deleted here, too. The limit covers what that misses: a login that ended while Redis didn't
+    answer, or between another request's read from the database and its write to the cache.
     """
 
     def get(self, key: str, *arguments: Any, **options: Any) -> Any:
@@ -34,12 +34,12 @@ class SessionCache(RedisCache):
 
 
 def hash_key(key: str, prefix: str, version: int) -> str:
-    """The name of an entry in Redis. It does not show the session's key: who knows that is signed in."""
+    """Return the name of an entry in Redis, which hides the session's key, because anyone who knows it is logged in."""
     return f"{prefix}:session:{version}:{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def _ask(operation: Callable[[], Any]) -> Any:
-    """What the operation returns; None while Redis is away, which then is left alone for a while (see `call`)."""
+    """Return the result of the operation, None while Redis is away (and not called for a while, see `call`)."""
     try:
         return call(lambda _client: operation())
     except RedisAway:

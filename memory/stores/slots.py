@@ -1,6 +1,6 @@
-"""What MemOS left in the slots of llama.cpp's servers, in Redis: hashes and numbers, no text.
+"""Records in Redis what MemOS left in the slots of llama.cpp's servers: hashes and numbers, but no text.
 
-Without it, or when it is wrong, an answer is as right as ever and takes longer: the server compares tokens itself.
+A missing or wrong note makes an answer slower, but not wrong, because the server compares tokens itself.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import orjson
 
 from memory.stores.redis import call
 
-# A server that nobody asks so long has its notes forgotten.
+# Notes about a server that isn't called for this long expire.
 _SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class SlotNote:
-    """What a slot holds: the prefix `key`, and behind it what `session` said (hashes both). `task` is the server's
-    number of the call that left it so: another number there means that somebody else had the slot since."""
+    """The content of a slot: the prefix `key`, and what `session` said after it (both are hashes).
+
+    `task` is the server's number of the call that left it so; a different number means that another caller has used the
+    slot since.
+    """
 
     key: str
     session: str
@@ -28,13 +31,13 @@ class SlotNote:
 
 
 def read_notes(server: str) -> dict[int, SlotNote]:
-    """By slot, of the server at that address. Raises RedisAway."""
+    """Return the notes about the server at that address by slot. Raise RedisAway."""
     found = call(lambda client: client.hgetall(_key(server)))
     return {int(slot): SlotNote(**orjson.loads(said)) for slot, said in found.items()}
 
 
 def write_note(server: str, slot: int, note: SlotNote) -> None:
-    """Raises RedisAway."""
+    """Store the note about a slot. Raise RedisAway."""
 
     def run(client: object) -> None:
         with client.pipeline() as pipe:  # type: ignore[attr-defined]
@@ -46,7 +49,7 @@ def write_note(server: str, slot: int, note: SlotNote) -> None:
 
 
 def forget_note(server: str, slot: int) -> None:
-    """Raises RedisAway."""
+    """Delete the note about a slot. Raise RedisAway."""
     call(lambda client: client.hdel(_key(server), str(slot)))
 
 

@@ -1,4 +1,4 @@
-"""L1: the newest messages of a session, in Redis."""
+"""L1: the newest messages of a session in Redis."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from memory.stores import responses
 from memory.stores.redis import Step, call, together
 from memory.types import WindowMessage
 
-# Adds messages to a window unless their memories were given to `refuse`: both in one step, so that neither a message
-# nor a refusal comes in between. KEYS: the window, the refused. ARGV: how many are kept, seconds, then id, message, …
+# Adds messages to a window unless `refuse` got their memories. It is atomic, so that neither a message nor a refusal is
+# added in between. KEYS: the window, the refused. ARGV: maximum length, seconds, then id, message, …
 _APPEND = """
 local added = false
 for place = 3, #ARGV, 2 do
@@ -29,14 +29,14 @@ if added then
     redis.call('EXPIRE', KEYS[1], ARGV[2])
 end
 """
-# Longer than any request takes from its commit to its window.
+# Longer than any request takes between its commit and its window.
 REFUSED_SECONDS = 3600
 
 
 def append(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> None:
-    """Adds messages to the windows of their (namespace_id, session), all or none, and renews the windows' life.
+    """Add messages to the windows of their (namespace_id, session), all or none, and extend the windows' life.
 
-    Messages of memories that were given to `refuse` are left out. Raises WindowUnavailable.
+    Messages whose memories were passed to `refuse` are left out. Raise WindowUnavailable.
     """
     try:
         together(appending(messages))
@@ -45,7 +45,7 @@ def append(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> None:
 
 
 def appending(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> Step:
-    """What `append` does, as a step of a round trip that does more."""
+    """Return `append` as a step of a larger round trip."""
 
     def step(pipe: Any) -> None:
         for (namespace_id, session), items in messages.items():
@@ -64,20 +64,21 @@ def appending(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> St
 
 
 def read(namespace_id: int, session: str) -> list[WindowMessage]:
-    """The window's messages, oldest first; empty when it has expired. Raises WindowUnavailable."""
+    """Return the window's messages, oldest first; [] if it has expired. Raise WindowUnavailable."""
     rows = _call_window(lambda client: client.lrange(_key(namespace_id, session), 0, -1))
     return [WindowMessage(**orjson.loads(row)) for row in rows]
 
 
 def forget(namespace_id: int, session: str) -> int:
-    """Removes the window, and the responses to go on from; says how many keys that were. Raises WindowUnavailable."""
+    """Delete the window and the stored responses; return the number of deleted keys. Raise WindowUnavailable."""
     return int(_call_window(lambda client: client.delete(*_keys(namespace_id, session))))
 
 
 def refuse(namespace_id: int, memory_ids: Sequence[str]) -> None:
-    """Keeps memories out of the namespace's windows for REFUSED_SECONDS: `append` leaves them out.
+    """Keep memories out of the namespace's windows for REFUSED_SECONDS.
 
-    For memories that are being erased: a writer may be between its commit and `append`. Raises WindowUnavailable.
+    This is for memories that are being erased, because a writer may be between its commit and `append`. Raise
+    WindowUnavailable.
     """
 
     def run(client: Any) -> None:
@@ -91,7 +92,7 @@ def refuse(namespace_id: int, memory_ids: Sequence[str]) -> None:
 
 
 def memory_ids_of(namespace_id: int, sessions: Sequence[str]) -> dict[str, list[str]]:
-    """The ids of the memories in the windows of `sessions`, of those that have one. Raises WindowUnavailable."""
+    """Return the ids of the memories in each session's window, without empty ones. Raise WindowUnavailable."""
 
     def run(client: Any) -> list[list[bytes]]:
         with client.pipeline(transaction=False) as pipe:
@@ -104,20 +105,20 @@ def memory_ids_of(namespace_id: int, sessions: Sequence[str]) -> dict[str, list[
 
 
 def remove(namespace_id: int, session: str, memory_ids: Collection[str]) -> int:
-    """Takes the messages of memories out of a window; returns how many. Messages that come meanwhile stay.
+    """Remove the messages of memories from a window; return how many. Messages that arrive meanwhile are kept.
 
-    Raises WindowUnavailable.
+    Raise WindowUnavailable.
     """
     return int(_call_window(lambda client: _drop(client, _key(namespace_id, session), memory_ids)))
 
 
 def exists(namespace_id: int, session: str) -> int:
-    """How many keys `forget` would remove (0 to 2). Raises WindowUnavailable."""
+    """Return how many keys `forget` would delete (0 to 2). Raise WindowUnavailable."""
     return int(_call_window(lambda client: client.exists(*_keys(namespace_id, session))))
 
 
 def _drop(client: Any, key: str, memory_ids: Collection[str]) -> int:
-    # By value, so that no message is lost which is added between the look and the removal.
+    # Removal by value loses no message that is added after the read.
     entries = [raw for raw in client.lrange(key, 0, -1) if orjson.loads(raw)["memory_id"] in memory_ids]
     return sum(client.lrem(key, 0, raw) for raw in entries)
 
@@ -127,9 +128,9 @@ def _key_of_refused(namespace_id: int) -> str:
 
 
 def _key(namespace_id: int, session: str) -> str:
-    # A digest bounds the key and keeps names that hold separators apart.
+    # A digest limits the length of the key, and escapes names that contain separators.
     digest = hashlib.blake2b(session.encode(), digest_size=16).hexdigest()
-    # The 1 is the version of what a message holds.
+    # The 1 is the version of the messages' format.
     return f"memos:l1:1:{namespace_id}:{digest}"
 
 

@@ -1,10 +1,10 @@
 """Turns text into the terms that the lexical index stores and looks up.
 
-English words become Snowball stems without stop words, numbers and code identifiers stay whole (and in parts), Chinese,
-Japanese and Korean runs become character unigrams and bigrams, and runs of other scripts without spaces (Thai, Lao,
-Khmer, Burmese) become bigrams, so that no dictionary is needed. Words are folded: case, width and accents do not
-matter, nor do Arabic and Hebrew vowel marks. The same function serves memories and questions, and stored postings are
-made by it. Raise `VERSION` with every change of the terms: the worker then renews the stored ones.
+English words become Snowball stems without stop words. Numbers and code identifiers are kept whole and in parts.
+Chinese, Japanese and Korean runs become character unigrams and bigrams, and runs of other scripts without spaces (Thai,
+Lao, Khmer, Burmese) become bigrams, so that no dictionary is needed. Case, width, accents, and Arabic and Hebrew vowel
+marks are folded. Memories and questions use the same function, and so do stored postings. Raise `VERSION` with every
+change of the terms: the worker then rebuilds the stored ones.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import Stemmer
 VERSION = 2
 MAX_TERM_CHARS = 64
 
-# A character class of Chinese, Japanese and Korean characters, for regular expressions.
+# A character class of Chinese, Japanese and Korean characters for regular expressions.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 # Letters and marks of Thai, Lao, Burmese and Khmer.
 _SPACELESS = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\uaa60-\uaa7f\u1780-\u17d3"
 _JOINED = r"['’_.\-/:@+]"
-# "C++", "C#", "A+", and blood groups and grades as in "O-". A joined word goes on instead.
+# Matches the sign in "C++", "C#", "A+", and in blood groups and grades like "O-", unless the word goes on.
 _SIGN = r"(?:(?<=[^\W\d_])(?:\+\+?|\#)(?![^\W\d_])|(?<=\b[A-DFO])[\-−](?![\w\-−>])|(?<=\bAB)[\-−](?![\w\-−>]))"
 
 
@@ -34,7 +34,7 @@ def _write_pattern(word: str) -> str:
 
 
 _TOKEN = re.compile(_write_pattern(rf"[^\W_{CJK}]+"))
-# Marks belong to the letter before them. Joiners and soft hyphens are inside of words, too.
+# Combining marks belong to the letter before them. Joiners and soft hyphens also occur inside words.
 _MARKED = regex.compile(rf"[\p{{M}}\u200c\u200d\xad{_SPACELESS}]")
 _MARKED_TOKEN = regex.compile(
     rf"[{_SPACELESS}]+|"
@@ -59,14 +59,14 @@ STOP_WORDS = frozenset(
     under until up ve very was wasn we weren were what when where which while who whom why will with won would wouldn
     you your yours yourself yourselves""".split()
 )
-# Stop words that are people's names where a sentence begins, and the words after which they are none ("Will you …").
+# Stop words that are given names at the start of a sentence, and the words before which they aren't ("Will you …").
 _GIVEN_NAMES = frozenset({"an", "don", "will"})
 _AFTER_VERB = frozenset(
     "all any her his i it its my our she some that the their there these they this those we you your he".split()
 )
-# Capitals say nothing of these.
+# Stop words that are never names, whatever their case.
 _NEVER_NAMES = frozenset({"i", "the"})
-# What separates the words of one clause.
+# Separates words within a clause.
 _WITHIN_CLAUSE = re.compile(r"[\s,&@/]+")
 
 # The characters of Chinese grammar: particles, pronouns, conjunctions, auxiliaries.
@@ -75,15 +75,15 @@ FUNCTION_CHARACTERS = frozenset(
     "而但又再更最太之其所如果因为将已经每各该此等或者并且只才呗噢喔哎唉谁几多少没"
 )
 
-# Marks that search leaves out: those of Latin and Greek letters, stress and the dots of ё, Arabic and Hebrew vowels,
-# and the variants of signs.
+# Marks that the index drops: those of Latin and Greek letters, stress marks and the dots of ё, Arabic and Hebrew
+# vowels, and variation selectors.
 _MARKS = regex.compile(
     r"(?<=[A-Za-z\xaa-\u02af\u0370-\u03ff\u1f00-\u1fff])[\u0300-\u036f]+"
     r"|(?<=е)\u0308|(?<=[аеёиоуыэюяіїє]\u0308?)[\u0300\u0301]"
     r"|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06ed]"
     r"|[\u200c\u200d\xad\u0640\u20d0-\u20ff\ufe00-\ufe0f]"
 )
-# Letters that do not decompose. Alef, yeh, teh marbuta and kaf have one form each, as in Lucene's normalisers.
+# Letters without a Unicode decomposition. Alef, yeh, teh marbuta and kaf are unified as in Lucene's normalisers.
 _LETTERS = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ŧ": "t", "ŀ": "l"}
     | dict(zip("ٱىیۀةکؤئ", "اييههكوي", strict=True))
@@ -94,9 +94,9 @@ _stemmer.maxCacheSize = 0
 
 
 def terms(text: str) -> list[str]:
-    """Returns the index terms of `text`, in reading order, with repeats.
+    """Return the index terms of `text` in reading order, with repeats.
 
-    A stop word has one only where its capitals make it a name: "the WHO", "met Will", "vitamin D".
+    A stop word becomes a term only if its capitals make it a name: "the WHO", "met Will", "vitamin D".
     """
     text = unicodedata.normalize("NFKC", text)
     pattern = _TOKEN if text.isascii() or not _MARKED.search(text) else _MARKED_TOKEN
@@ -111,19 +111,19 @@ def terms(text: str) -> list[str]:
 
 
 def terms_of_question(text: str) -> list[str]:
-    """Returns the index terms of a question; a stop word asked alone means a name."""
+    """Return the index terms of a question; a question of a single stop word means a name."""
     found = terms(text)
     alone = text.strip(" \t\r\n.,;:!?\"'").lower()
     return found or ([alone] if alone in STOP_WORDS else [])
 
 
 def is_cjk(character: str) -> bool:
-    """Tells whether `character` is Chinese, Japanese or Korean."""
+    """Tell whether `character` is Chinese, Japanese or Korean."""
     return _CJK_RUN.match(character) is not None
 
 
 def cjk_share(text: str) -> float:
-    """Returns the share (0..1) of the letters and digits of `text` that are Chinese, Japanese or Korean."""
+    """Return the share (0..1) of the letters and digits of `text` that are Chinese, Japanese or Korean."""
     letters = [character for character in text if character.isalnum()]
     if not letters:
         return 0.0
@@ -131,10 +131,10 @@ def cjk_share(text: str) -> float:
 
 
 def _is_name(text: str, matches: list[re.Match[str]], place: int) -> bool:
-    """Tells whether the capitals of a token make the stop words in it names.
+    """Tell whether the capitals of a token make the stop words in it names.
 
-    They do amid a clause, in an acronym, and for a given name also at the beginning of a sentence; not in a heading or
-    in a line of capitals.
+    They do within a clause and in an acronym, and for given names also at the start of a sentence, but not in a heading
+    or in a line of capitals.
     """
     word = _POSSESSIVE.sub("", matches[place].group())
     if "'" in word or "’" in word:
@@ -156,7 +156,7 @@ def _is_name(text: str, matches: list[re.Match[str]], place: int) -> bool:
 
 
 def _neighbour(text: str, matches: list[re.Match[str]], place: int, step: int) -> str:
-    """Returns the token before or after in the same clause; empty where there is none."""
+    """Return the token before or after it in the same clause, or "" if there is none."""
     other = place + step
     if not 0 <= other < len(matches):
         return ""
@@ -186,7 +186,7 @@ def _word_terms(token: str, *, is_name: bool) -> tuple[str, ...]:
     parts = [part for part in _PARTS.split(token) if part]
     if len(parts) == 1:
         return tuple(_word_term(parts[0], is_name=is_name))
-    # An apostrophe joins a contraction, not an identifier: "don't" has no term as a whole.
+    # An apostrophe joins a contraction and not an identifier, so "don't" has no term as a whole.
     whole = [] if "'" in token or "’" in token else [_shorten(_fold(token))]
     return (*whole, *(term for part in parts for term in _word_term(part, is_name=is_name)))
 
@@ -195,7 +195,7 @@ def _word_term(word: str, *, is_name: bool) -> list[str]:
     bare = word.strip(_SIGNS)
     if bare != word:
         return [_shorten(_fold(word)), *_word_term(bare, is_name=is_name)]
-    # Stop words are English: "thé" is none.
+    # Stop words are English, so "thé" isn't one.
     if word in STOP_WORDS and not is_name:
         return []
     word = _fold(word)

@@ -1,7 +1,7 @@
-"""Tells by plain words what a question asks for, and whether a text can be its answer, in English and Chinese.
+"""Recognises by words what a question asks for, and whether a text can be its answer, in English and Chinese.
 
-A vector does not separate a sister from a brother, Tuesday from Thursday, or "How many?" from "Since when?". These
-rules do. They never prove that a text answers; they only show that it does not.
+A vector doesn't distinguish a sister from a brother, Tuesday from Thursday, or "How many?" from "Since when?". These
+rules do. They never prove that a text is the answer; they only show that it isn't.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _KINDS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
 # Kinds whose recognition is reliable enough to reject a text without them.
 _SURE = frozenset(("allergy", "birthday", "home", "phone"))
 
-# Roles in a family, and by office. The words of a line mean the same role.
+# Family roles and offices. All words of a line mean the same role.
 _KIN: Mapping[str, re.Pattern[str]] = {
     role: re.compile(rf"(?<![\w-])(?:{english})s?(?![\w-])|{chinese}", re.IGNORECASE)
     for role, english, chinese in (
@@ -132,7 +132,7 @@ _WEEKDAYS: Mapping[str, re.Pattern[str]] = {
         strict=True,
     )
 }  # fmt: skip
-# A text that names words of such a group must name one that the question names, if it names any.
+# If a question and a text both name words of such a group, they must have one in common.
 _WORDS = (_KIN, _OFFICES, {**_KIN, **_OFFICES}, _WEEKDAYS)
 _CAPITALISED = re.compile(r"(?<=[a-z,'’] )[A-Z][a-z]{2,}")
 _DATES = frozenset(
@@ -148,13 +148,13 @@ _SEVERAL = re.compile(
 
 
 def kinds_asked(question: str) -> frozenset[str]:
-    """List the kinds of answer that `question` asks for (time, number, person, …); empty if it names none."""
+    """Return the kinds of answer that `question` asks for (time, number, person, …)."""
     found = {kind for kind, (asks, _) in _KINDS.items() if asks.search(question)}
     return frozenset(found | ({"time"} if asks_when(question) else set()))
 
 
 def kinds_held(text: str) -> frozenset[str]:
-    """List the kinds of answer that `text` could be."""
+    """Return the kinds of answer that `text` could be."""
     return frozenset(kind for kind, (_, holds) in _KINDS.items() if holds.search(text))
 
 
@@ -164,21 +164,21 @@ def lacks_answer(asked: frozenset[str], held: frozenset[str]) -> bool:
 
 
 def names_nobody_known(question: str, told: str) -> bool:
-    """Tells whether a question names people or things that are missing from `told`, the text of everything found.
+    """Tell whether `told`, the text of everything found, contains none of the names in a question.
 
-    If `told` has Chinese in it, names may be spelled differently there, so nothing is concluded.
+    If `told` contains Chinese, names may be spelled differently there, so nothing is concluded.
     """
     names = {name.casefold() for name in _CAPITALISED.findall(question)} - _DATES
     return bool(names) and cjk_share(told) == 0 and not any(name in told.casefold() for name in names)
 
 
 def asks_for_several(question: str) -> bool:
-    """Tell whether a question asks for several things, which may stand in several memories."""
+    """Tell whether a question asks for several things, which may be in several memories."""
     return _SEVERAL.search(question) is not None and "number" not in kinds_asked(question)
 
 
 class Subject:
-    """Holds the subject of a question, as far as its words tell: roles, names of speakers, weekdays, numbers."""
+    """The subject of a question as far as its words tell: roles, names of speakers, weekdays, numbers."""
 
     def __init__(self, question: str, speakers: Sequence[str]) -> None:
         self._asked = [_find(words, question) for words in _WORDS]
@@ -186,7 +186,7 @@ class Subject:
         self._names = _find_names(question, list(dict.fromkeys(filter(None, speakers))))
 
     def may_be(self, text: str, speaker: str) -> bool:
-        """Tells whether `text`, said by `speaker`, may be about it, and not about another role, day or number."""
+        """Tell whether `text`, said by `speaker`, may be about the subject, not another role, day or number."""
         if self._names and speaker and speaker not in self._names and not _find_names(text, self._names):
             return _SOMEBODY.search(text) is not None
         told = [_find(words, f"{speaker}: {text}") for words in _WORDS]
@@ -202,7 +202,7 @@ def _agrees(asked: frozenset[str], told: frozenset[str]) -> bool:
 
 
 def _find_names(text: str, names: Sequence[str]) -> list[str]:
-    """Finds the `names` that `text` says: as whole words, or anywhere in a script without spaces."""
+    """Return the `names` that occur in `text`: as whole words, or anywhere in a script without spaces."""
     lower = text.lower()
     return [
         name

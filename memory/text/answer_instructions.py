@@ -1,8 +1,8 @@
-"""What a chat model is told before it answers from memories."""
+"""The system prompt for a chat model that answers from memories."""
 
 from __future__ import annotations
 
-# It stands before all else and never changes, so that the cache of a prompt's beginning keeps it.
+# It comes first and never changes, so that providers' prompt caches can reuse it.
 ANSWER_INSTRUCTIONS = """\
 You answer a question from what is remembered. You are given memories, each with its number in brackets, and then the \
 question.

@@ -1,8 +1,8 @@
-"""Answers a question in the words of the memories that were found, under a budget.
+"""Answers a question in the words of the memories that were found, within a budget.
 
-The rule: the informative sentences of the first memory that can be the answer are quoted. A further memory is quoted
-only for a part of the question that the earlier ones leave open, or where the first does not lead it. Only dates are
-reworded. docs/measure/answers.md measures the rule's errors.
+The informative sentences of the first memory that can be the answer are quoted. Further memories are quoted only for a
+part of the question that is still open, or where they are nearly as good as the first. Only dates are reworded.
+docs/measure/answers.md measures the rule's errors.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from memory.text.written_dates import write_day, write_span
 
 Count = Callable[[str], int]
 
-# The first memory that is quoted needs REACH of the best score; a further one needs NEAR of the first one's.
+# The first quoted memory needs REACH of the best score; a further one needs NEAR of the first one's.
 REACH, NEAR = 0.6, 0.85
 MOST_LINES, MOST_LINES_OF_SEVERAL = 2, 4
-# The largest numbers of sentences of one memory that are read, and that are quoted.
+# Maximum numbers of sentences of one memory that are read, and that are quoted.
 MOST_READ, MOST_QUOTED = 8, 4
 
 _CUT = re.compile(r"(?:[,;:]| -| –|—|\.\.\.)\s++|[，；：,;](?=[^\s\d])")
@@ -38,7 +38,7 @@ _MARKS = " ,;:-–—，；："
 
 @dataclass(frozen=True, slots=True)
 class Newer:
-    """Holds a newer memory: it says `text`, since `said` (aware), in the place of the `words` of an older one."""
+    """A newer memory that says `text`, since `said` (timezone-aware), instead of the `words` of an older one."""
 
     memory_id: uuid.UUID
     words: str
@@ -48,9 +48,9 @@ class Newer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Holds a memory that was found: its text, who said it and when (aware), and its score, the best first.
+    """A memory that was found, with its text, speaker, time (timezone-aware) and score; the best comes first.
 
-    `label` stands before the quotes from it; `marked` puts them in quotation marks.
+    `label` precedes the quotes from it; `marked` puts them in quotation marks.
     """
 
     memory_id: uuid.UUID
@@ -65,9 +65,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """Holds a sentence that could be quoted: [start, end) of the text of the source at that place.
+    """A sentence that could be quoted, at [start, end) in the text of the source at index `source`.
 
-    `text` has its white space normalised, and is cut where it is long.
+    `text` has its white space normalised, and is cut if it is long.
     """
 
     source: int
@@ -78,8 +78,10 @@ class Quotable:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Cites a memory: `quote` is a literal part of it, followed by the number `n` in the answer. `said`: when,
-    aware."""
+    """A citation: `quote` is a literal part of a memory, followed by the number `n` in the answer.
+
+    `said` is when it was said (timezone-aware).
+    """
 
     n: int
     memory_id: uuid.UUID
@@ -90,7 +92,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """Holds an answer: a line for each memory, in the order in which they were found; and its cost."""
+    """An answer with a line for each memory, in the order in which they were found, and its cost in tokens."""
 
     text: str
     tokens: int
@@ -98,7 +100,7 @@ class Composed:
 
 
 def excerpts(question: str, sources: Sequence[Source]) -> list[Quotable]:
-    """Lists the sentences that could be quoted from the sources that can be the answer, in order.
+    """Return the sentences that could be quoted from the sources that can be the answer, in order.
 
     They are informative: small talk is left out, and so are questions unless there is nothing else.
     """
@@ -127,10 +129,10 @@ def compose(
     max_tokens: int,
     count: Count,
 ) -> Composed | None:
-    """Composes an answer from the excerpts of `found` in at most `max_tokens`; None when there is none, or none fits.
+    """Compose an answer from the excerpts in `found` within `max_tokens`; return None if none fits or answers.
 
-    If the question asks when, each line says when it was said and what times it names relatively. `likeness`: the
-    cosine of each excerpt to the question; None when there are no vectors.
+    If the question asks when, each line says when it was said, and resolves its relative times. `likeness` holds the
+    cosine similarity of each excerpt to the question, or is None if there are no vectors.
     """
     writer = _AnswerWriter(sources, dated=asks_when(question), chinese=cjk_share(question) > 0.5)
     near = dict(zip(found, likeness or [_share_words(question, one.text) for one in found], strict=True))
@@ -153,7 +155,7 @@ def compose(
 
 
 def _tell(question: str, source: Source, *, asking: bool) -> list[Statement]:
-    """Lists the informative sentences of a source; `asking`: also sentences that ask more than this question."""
+    """Return the informative sentences of a source; with `asking`, also questions that ask more than this one."""
     asked = frozenset(terms(question))
     told = [
         one
@@ -167,13 +169,13 @@ def _tell(question: str, source: Source, *, asking: bool) -> list[Statement]:
 
 
 def _choose(question: str, sources: Sequence[Source], near: Mapping[Quotable, float]) -> Iterator[Quotable]:
-    """Yields the excerpts to quote, in the order in which they take their part of the budget: line by line, and within
-    a line the most similar first. Informative sentences near it often hold the answer.
+    """Yield the excerpts to quote, line by line and the most similar first, which is the order they use up the budget.
 
-    Nothing is quoted if the question asks for a reliably recognised kind that no excerpt holds (`lacks_answer`). The
-    first line is from the first source that holds all kinds of answer that are asked for, else one of them, else from
-    the first. A further one holds a kind that is still open, or is nearly as good: if one thing is asked for, it must
-    also be as similar to the question, for the first may be the wrong one.
+    All informative sentences of a memory are candidates, because the answer is often next to the most similar one.
+    Nothing is quoted if the question asks for a reliably recognised kind of answer that no excerpt holds
+    (`lacks_answer`). The first line is from the first source that holds all kinds asked for, else from the first that
+    holds one of them, else from the first. A further line must hold a kind that is still open, or be nearly as good; if
+    only one thing is asked for, it must also be at least as similar to the question, since the first may be wrong.
     """
     kinds, several = kinds_asked(question), asks_for_several(question)
     lines: dict[int, list[Quotable]] = {}
@@ -200,14 +202,13 @@ def _even_out(text: str) -> str:
 
 
 def _share_words(question: str, text: str) -> float:
-    """Returns the share (0..1) of the terms of `question` that `text` has."""
+    """Return the share (0..1) of the terms of `question` that `text` contains."""
     asked = frozenset(terms(question))
     return len(asked.intersection(terms(text))) / max(1, len(asked))
 
 
 def _shorten(question: str, text: str, one: Quotable) -> Iterator[Quotable]:
-    """Yields parts of a sentence that does not fit, ever longer, from the clause with most of the question's words
-    on."""
+    """Yield ever longer parts of a sentence that doesn't fit, from the clause with most words of the question on."""
     cuts = [one.start, *(mark.end() for mark in _CUT.finditer(text, one.start, one.end)), one.end]
     clauses = list(pairwise(cuts))
     best = max(range(len(clauses)), key=lambda place: _share_words(question, text[slice(*clauses[place])]))
@@ -218,7 +219,7 @@ def _shorten(question: str, text: str, one: Quotable) -> Iterator[Quotable]:
 
 
 class _AnswerWriter:
-    """Writes excerpts down as lines, each with its number, its label and, when `dated`, its dates."""
+    """Writes excerpts as lines, each with its number, its label and, if `dated`, its dates."""
 
     def __init__(self, sources: Sequence[Source], *, dated: bool, chinese: bool) -> None:
         self._sources = sources
@@ -226,7 +227,7 @@ class _AnswerWriter:
         self._dated = dated
 
     def write(self, chosen: Sequence[Quotable]) -> tuple[str, list[Citation]]:
-        """Returns the answer and its citations."""
+        """Return the answer and its citations."""
         lines: list[str] = []
         citations: list[Citation] = []
         numbers: dict[uuid.UUID, int] = {}
@@ -245,7 +246,7 @@ class _AnswerWriter:
         return "\n".join(lines), citations
 
     def _line(self, place: int, quoted: str, number: int, notes: Sequence[str] = ()) -> str:
-        """Returns the line of the source at `place`."""
+        """Return the line of the source at index `place`."""
         source = self._sources[place]
         if self._dated:
             day = write_day(source.said.date(), chinese=self._chinese)
@@ -254,13 +255,13 @@ class _AnswerWriter:
         return f"{source.label}{words} [{number}]{self._in_brackets(notes)}"
 
     def show(self, one: Quotable) -> tuple[str, str, date | None, frozenset[uuid.UUID]]:
-        """Returns all that a reader sees of an excerpt: words, label, day where days are written, newer memories."""
+        """Return all that a reader sees of an excerpt: words, label, day if dated, and newer memories."""
         source = self._sources[one.source]
         newer = frozenset(newer.memory_id for newer, _ in self._find_later_words([one]))
         return one.text.rstrip(_ENDS).casefold(), source.label, source.said.date() if self._dated else None, newer
 
     def _find_later_words(self, quoted: Sequence[Quotable]) -> list[tuple[Newer, str]]:
-        """Finds the newer memories that replace words of these excerpts of one source, with their nearest sentence."""
+        """Return the newer memories that replace words of these excerpts of one source, with their closest sentence."""
         source = self._sources[quoted[0].source]
         found = []
         for newer in source.newer:
@@ -279,8 +280,7 @@ class _AnswerWriter:
         return f"later, {day}: “{_even_out(quote)}” [{number}]"
 
     def _dates(self, quoted: Sequence[Quotable]) -> list[str]:
-        """Lists the times that excerpts of one source name relatively, each behind its phrase where there are
-        several."""
+        """Return the dates that excerpts of one source name relatively, each after its phrase if there are several."""
         if not self._dated:
             return []
         said = self._sources[quoted[0].source].said
@@ -300,7 +300,7 @@ class _AnswerWriter:
 
 
 def _join_excerpts(text: str, own: Sequence[Quotable]) -> list[tuple[int, int]]:
-    """Returns [start, end) of each quote, with excerpts joined that only marks separate."""
+    """Return [start, end) of each quote, joining excerpts that only punctuation separates."""
     quotes: list[tuple[int, int]] = []
     for one in own:
         if quotes and not any(letter.isalnum() for letter in text[quotes[-1][1] : one.start]):

@@ -1,4 +1,4 @@
-"""Recognises the kind of answer that a question wants, by its words, in English and Chinese."""
+"""Recognises by words what kind of answer a question wants, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from memory.text.analysis import terms
 
-# The index terms of texts that say when something happened.
+# Index terms of texts that say when something happened.
 DATED_TERMS = sorted(
     {
         *terms(
@@ -38,7 +38,7 @@ _RECENT = re.compile(
     r"|最近|最新|目前|现在|如今|上一次|上次",
     re.IGNORECASE,
 )
-# Requests for a list, not questions about one ("what is on my shopping list?"); "every" of things, not of days.
+# Requests for a list, but not questions about one ("what's on my shopping list?"); "every" of things, not of days.
 _MANY = re.compile(
     r"(^\W*list\b|\blist(?= (all|the|every|everything|each|my|our|your|of|out|some|any|what|which|me|up)\b)"
     r"|\b(enumerate|summari[sz]e|summary|overview|recap|all (the|of|my|our)|everything"
@@ -48,8 +48,8 @@ _MANY = re.compile(
     r"|哪些|所有|全部|总结|概括|列出|列举|回顾|汇总|多少个",
     re.IGNORECASE,
 )
-# Questions about the agent's earlier words, not requests to say something now ("can you tell me", "please tell me",
-# 请你告诉我).
+# Questions about the agent's earlier words, but not requests to say something now ("can you tell me", "please tell
+# me", 请你告诉我).
 _FROM_AGENT = re.compile(
     r"\b(?:did|have|had) you (?:\w+ )?(?:say|said|tell|told|suggest|recommend|mention|propose|advise|explain|answer"
     r"|provide|give|given|write|written)\w*\b"
@@ -63,15 +63,15 @@ _FROM_AGENT = re.compile(
 
 
 def asks_for_recent(text: str) -> bool:
-    """Tells whether the question wants the newest of several answers."""
+    """Tell whether the question wants the newest of several answers."""
     return _RECENT.search(text) is not None
 
 
 def asks_for_many(text: str) -> bool:
-    """Tells whether the question wants a list or a summary: many different memories rather than the best one."""
+    """Tell whether the question wants a list or a summary: many different memories rather than the best one."""
     return _MANY.search(text) is not None
 
 
 def asks_agent(text: str) -> bool:
-    """Tells whether the question is about the agent's own words."""
+    """Tell whether the question is about the agent's own words."""
     return _FROM_AGENT.search(text) is not None

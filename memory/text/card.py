@@ -1,7 +1,7 @@
 """Condenses the turns of a session into a card of short extracted statements, without a model.
 
 Sentences are sorted into buckets, ranked by what they add for their tokens, and quoted with their speaker. A card can
-be rolled on: the statements of the previous card compete with those of the new turns for the same budget.
+be updated: the statements of the previous card compete with those of the new turns for the same budget.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from memory.text.statements import SummaryStatement, Turn, statements_of
 from memory.text.tokens import count_tokens
 
 CARD_SCHEMA = "memos.memory_card.v2"
-# The lists of a card that an agent is told line by line.
+# The lists of a card that are rendered line by line for an agent.
 SECTIONS = (*BUCKETS, "shell_commands")
 MIN_CARD_TOKENS = 64
 MAX_CARD_TOKENS = 600
 SOURCE_SHARE = 0.25
 COMMAND_SHARE = 0.2
-# Turns of so many characters together are quoted by their beginning.
+# Input with at least this many characters is quoted by its beginning.
 LONG_INPUT_CHARS = 800
 EXCERPT_CHARS = 160
 
-# Relevance is the summed term weight of a statement to this power (long statements gain less), times its own weight
-# and its age: the oldest statement has OLDEST_WEIGHT, the newest 1.
+# Relevance is the summed term weight of a statement to this power (so that long statements gain less), times its own
+# weight and its age: the oldest statement has OLDEST_WEIGHT, the newest 1.
 MASS_EXPONENT = 0.7
 OLDEST_WEIGHT = 0.9
 
@@ -42,15 +42,18 @@ def build_card(
     max_tokens: int | None = None,
     date_every_item: bool = False,
 ) -> dict[str, Any]:
-    """The card of `turns` (oldest first), rolled on from `previous`, an earlier card of any maker, if there is one.
+    """Return the card of `turns` (oldest first) as a JSON-serialisable dict, updating the `previous` one, if any.
 
-    A JSON-able dict: "schema"; the BUCKETS, each a list of items "Speaker (YYYY-MM-DD): sentence", oldest first;
-    "pitfalls" and "commands", the same as "risks" and "actions", as other makers of cards name them; "shell_commands",
-    a list of such; "period", the days "from" and "to" (ISO 8601 or None); "raw_excerpt", a string, for long input only;
-    "sources", for each bucket a list of lists of turn ids, parallel to its items. Items leave the date to the period in
-    a card of a single day, unless `date_every_item`; what "yesterday" and the like mean is told in the sentence.
+    - "schema";
+    - each of `BUCKETS`: a list of items "Speaker (YYYY-MM-DD): sentence", oldest first;
+    - "pitfalls" and "commands": copies of "risks" and "actions", under the names that other makers of cards use;
+    - "shell_commands": a list of commands;
+    - "period": the days "from" and "to" (ISO 8601 or None);
+    - "raw_excerpt": a string, only for long input;
+    - "sources": for each bucket a list of lists of turn ids, parallel to its items.
 
-    Its lines cost at most `max_tokens` (see `card_tokens`), by default `card_budget`.
+    Items of a card of a single day omit the date unless `date_every_item` is set. Sentences spell out what "yesterday"
+    and the like mean. The lines cost at most `max_tokens` (see `card_tokens`), by default `card_budget`.
     """
     earlier = previous if isinstance(previous, Mapping) else {}
     statements = statements_of(turns, earlier)
@@ -74,12 +77,12 @@ def build_card(
 
 
 def mirrors(items: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The fields of a card that say again what two of its buckets say."""
+    """Return the fields of a card that repeat two of its buckets under other names."""
     return {"pitfalls": list(items["risks"]), "commands": list(items["actions"])}
 
 
 def raw_excerpt(turns: Sequence[Turn]) -> dict[str, str]:
-    """The field with the beginning of long input; none for short."""
+    """Return a field with the beginning of long input, {} for short input."""
     if sum(len(turn.text) for turn in turns) < LONG_INPUT_CHARS:
         return {}
     excerpt = _excerpt(turns)
@@ -87,7 +90,7 @@ def raw_excerpt(turns: Sequence[Turn]) -> dict[str, str]:
 
 
 def section_items(card: Mapping[str, Any], section: str) -> list[str]:
-    """The items of one of the SECTIONS. Cards from before `shell_commands` have those as `commands`."""
+    """Return the items of one of `SECTIONS`. Cards from before `shell_commands` have them in `commands`."""
     items = card.get(section)
     if section == "shell_commands" and section not in card and card.get("commands") != card.get("actions"):
         items = card.get("commands")
@@ -95,10 +98,10 @@ def section_items(card: Mapping[str, Any], section: str) -> list[str]:
 
 
 def card_budget(turns: Sequence[Turn], *, previous: Mapping[str, Any] | None = None) -> int:
-    """The tokens that a card of `turns` after the `previous` one may take.
+    """Return how many tokens a card of `turns` that updates the `previous` card may take.
 
-    SOURCE_SHARE of those of the turns on top of those of the previous card, at least MIN_CARD_TOKENS and at most
-    MAX_CARD_TOKENS. The nearer the previous card is to the most, the less is added: a card grows ever more slowly.
+    It may take the tokens of the previous card plus `SOURCE_SHARE` of those of the turns, within `MIN_CARD_TOKENS` and
+    `MAX_CARD_TOKENS`. The addition shrinks as the previous card gets closer to the maximum.
     """
     kept = card_tokens(previous or {})
     told = sum(count_tokens(f"- {turn.speaker or turn.role}: {turn.text}\n") for turn in turns)
@@ -107,22 +110,22 @@ def card_budget(turns: Sequence[Turn], *, previous: Mapping[str, Any] | None = N
 
 
 def card_tokens(card: Mapping[str, Any]) -> int:
-    """The tokens of the lines that an agent is handed of `card`."""
+    """Return the number of tokens of the lines of `card` that an agent gets."""
     return sum(line_tokens(section, item) for section in SECTIONS for item in section_items(card, section))
 
 
 def line_prefix(section: str) -> str:
-    """What an item's line opens with: the name of its section, unless it is a plain fact."""
+    """Return the start of an item's line: the name of its section, or "" for plain facts."""
     return {"facts": "", "shell_commands": "commands: "}.get(section, f"{section}: ")
 
 
 def line_tokens(section: str, item: str) -> int:
-    """The tokens of an item's line."""
+    """Return the number of tokens of an item's line."""
     return count_tokens(f"- {line_prefix(section)}{item}\n")
 
 
 def period(turns: Sequence[Turn], earlier: Mapping[str, Any] | None) -> dict[str, str | None]:
-    """The first and the last day, "from" and "to", of the turns and of an earlier card's period."""
+    """Return the first and the last day ("from" and "to") of the turns and of an earlier card's period."""
     told = (earlier or {}).get("period")
     known = [_day(told.get(name)) for name in ("from", "to")] if isinstance(told, Mapping) else []
     said = [turn.occurred_at.date() for turn in turns if turn.occurred_at]
@@ -148,7 +151,7 @@ def _choose(statements: Sequence[SummaryStatement], budget: int, *, with_day: bo
 
 
 def latest_commands(turns: Sequence[Turn], earlier: Mapping[str, Any], budget: int) -> list[str]:
-    """The latest shell commands of an earlier card and the turns that fit into `budget` tokens, oldest first."""
+    """Return the latest shell commands of an earlier card and the turns that fit into `budget` tokens, oldest first."""
     said = [command for turn in turns for command in cues.find_commands(turn.text)]
     found = [*section_items(earlier, "shell_commands"), *said]
     kept: list[str] = []
@@ -167,7 +170,7 @@ def _excerpt(turns: Sequence[Turn]) -> str:
 
 
 def _day(value: object) -> date | None:
-    """The day of an ISO 8601 date or moment."""
+    """Return the day of an ISO 8601 date or time, None for anything else."""
     try:
         return datetime.fromisoformat(value).date() if isinstance(value, str) else None
     except ValueError:
@@ -175,7 +178,7 @@ def _day(value: object) -> date | None:
 
 
 def card_of(text: str) -> dict[str, Any]:
-    """The card that a condensation's text spells."""
+    """Parse the text of a condensation into its card."""
     card = orjson.loads(text)
     assert isinstance(card, dict)
     return card

@@ -1,7 +1,7 @@
-"""Finds names in Chinese: by family names, forms of address, the last word of an organisation, dictionary and 《》.
+"""Finds names in Chinese text by surnames, forms of address, endings of organisations, dictionaries and 《》.
 
-Text is cut into words by forward maximum matching (the longest dictionary word from the left, again and again): what
-the dictionary does not know stays single characters, which is how most given names show.
+Text is segmented by forward maximum matching, which repeatedly takes the longest dictionary word from the left. Unknown
+text stays single characters, which is how most given names show.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _NOT_IN_A_NAME = frozenset(
 
 
 def find_chinese_names(text: str, lexicon: Lexicon) -> list[NameMatch]:
-    """The names in the Chinese parts of `text`; they may overlap."""
+    """Return the names in the Chinese parts of `text`; they may overlap."""
     found = [
         NameMatch(match.start(1), match.end(1), match.group(1), EntityKind.THING, 2) for match in _TITLE.finditer(text)
     ]
@@ -73,18 +73,18 @@ def find_chinese_names(text: str, lexicon: Lexicon) -> list[NameMatch]:
 
 
 def _cut(run: str, lexicon: Lexicon) -> Iterator[int]:
-    """Where the words of `run` begin."""
+    """Yield where the words of `run` begin."""
     start = 0
     while start < len(run):
         yield start
         longest = min(_LONGEST_WORD, len(run) - start)
         length = next((n for n in range(longest, 1, -1) if run[start : start + n] in lexicon.chinese_words), 1)
-        # A word for the people of a place names the place.
+        # The word for the people of a place (ending in 人) contains the name of the place.
         start += length - (run[start : start + length - 1] in lexicon.places and run[start + length - 1] == "人")
 
 
 def _in_run(words: Sequence[str], lexicon: Lexicon) -> Iterator[tuple[int, int, EntityKind, int]]:
-    """(first word, last word, kind, weight) of each name among `words`."""
+    """Yield (first word, last word, kind, weight) for each name among `words`."""
     for position, word in enumerate(words):
         if _runs_over(words, position, lexicon):
             continue
@@ -104,7 +104,7 @@ def _in_run(words: Sequence[str], lexicon: Lexicon) -> Iterator[tuple[int, int, 
 
 
 def _runs_over(words: Sequence[str], position: int, lexicon: Lexicon) -> bool:
-    """Whether another word begins inside words[position] and ends behind it: the cut may be wrong there."""
+    """Tell whether another word begins inside words[position] and ends after it: the segmentation may be wrong."""
     word, after = words[position], "".join(words[position + 1 : position + 3])[:2]
     return any(
         word[begin:] + after[:size] in lexicon.chinese_words
@@ -114,7 +114,7 @@ def _runs_over(words: Sequence[str], position: int, lexicon: Lexicon) -> bool:
 
 
 def _organisation(words: Sequence[str], position: int, lexicon: Lexicon) -> int | None:
-    """The first word of the organisation whose name ends with words[position]; None for anything else."""
+    """Return the first word of the organisation whose name ends with words[position], or None if there is none."""
     word = words[position]
     if word not in _ORGANISATION:
         ends = any(word.endswith(end) and len(word) > len(end) + 1 for end in _ORGANISATION)
@@ -136,7 +136,7 @@ def _ends_name(word: str) -> bool:
 
 
 def _person(words: Sequence[str], position: int, lexicon: Lexicon) -> int | None:
-    """The last word of the person whose family name is words[position]; None when it is none."""
+    """Return the last word of the person whose surname is words[position], or None if it isn't a person."""
     if position + 1 == len(words):
         return None
     before = words[position - 1] if position else ""
@@ -148,7 +148,7 @@ def _person(words: Sequence[str], position: int, lexicon: Lexicon) -> int | None
     called = before in "我他她" and position > 1 and words[position - 2] in _NAMING
     named = called or before in _NAMING or before in _RELATIVES
     if last == position:
-        # The given name is a word too: only where a name must come.
+        # The given name is itself a dictionary word: accept it only where a name has to follow.
         return position + 1 if named and len(words[position + 1]) == 2 else None
     after = words[last + 1] if last + 1 < len(words) else ""
     if named or ((not before or before in _LEFT) and (not after or after in _RIGHT)):
@@ -157,7 +157,7 @@ def _person(words: Sequence[str], position: int, lexicon: Lexicon) -> int | None
 
 
 def _is_known_person(words: Sequence[str], position: int, lexicon: Lexicon) -> bool:
-    """Whether a dictionary word is a person's name, family name first, where one must come."""
+    """Tell whether a dictionary word is a full name with the surname first, in a place where a name has to follow."""
     word, before = words[position], words[position - 1] if position else ""
     named = before in _NAMING or before in _RELATIVES
     return named and len(word) in (2, 3) and word[0] in lexicon.surnames and word in lexicon.chinese_names

@@ -1,7 +1,7 @@
-"""The words in which people choose, have the same again, turn down and correct a suggestion, in English and Chinese.
+"""English and Chinese patterns for choosing, having the same again, turning down and correcting a suggestion.
 
-Every pattern is matched at the start of a sentence of bounded length, up to its end: what is worded otherwise is no
-choice. English is matched in small letters with straight apostrophes.
+Every pattern must match a whole sentence of bounded length; other wordings are not choices. English is matched in lower
+case with straight apostrophes.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# Occasions that a choice counts for: one that says itself that it is what is always chosen counts for two.
+# Number of occasions that a choice counts for: a choice that calls itself the usual one counts for two.
 ONE, AS_ALWAYS = 1, 2
 
 
 class ChoiceCue(NamedTuple):
-    """What the speaker does where `pattern` matches all of a sentence: whether its group `object` is wanted, and for
-    how many occasions that counts."""
+    """A pattern for a whole sentence, whether its group `object` is wanted, and for how many occasions it counts."""
 
     pattern: re.Pattern[str]
     wanted: bool
@@ -37,7 +36,7 @@ _GET = rf"(?:{_BUY}|(?:get|bring|give|find)[ ]me|take|pick|choose|put[ ]me[ ](?:
 _COMPARED = r"(?:(?:more|less)[ ][a-z-]{4,16}|[a-z]{3,12}(?<!bett)(?<!furth)(?<!oth)(?<!lat)(?<!ev)(?<!nev)(?<!wheth)(?<!eith)(?<!togeth)(?<!numb)(?<!pap)(?<!wat)(?<!numb)(?<!lett)(?<!rath)(?<!ov)er)"
 
 ENGLISH: tuple[ChoiceCue, ...] = (
-    # The same again.
+    # Having the same again.
     _cue(rf"{_OPENING}{_POLITE}{_BUY}[ ]{_ARTICLE}?{_OBJECT}[ ](?:once[ ])?again{_ENDING}", wanted=True, counts=AS_ALWAYS),
     _cue(rf"{_OPENING}{_POLITE}{_GET}[ ]{_ARTICLE}?{_OBJECT},?[ ](?:again,?[ ])?{_ALWAYS}{_ENDING}", wanted=True, counts=AS_ALWAYS),
     _cue(rf"{_OPENING}{_POLITE}{_GET}[ ](?:my|the)[ ]usual[ ]{_OBJECT}(?:[ ]again)?{_ENDING}", wanted=True, counts=AS_ALWAYS),
@@ -60,26 +59,26 @@ ENGLISH: tuple[ChoiceCue, ...] = (
     _cue(rf"{_OPENING}(?:please[ ])?(?:don't|do[ ]not|never|stop)[ ](?:suggest(?:ing)?|recommend(?:ing)?|offer(?:ing)?|propos(?:e|ing))[ ](?:me[ ]|us[ ])?(?:any[ ]|the[ ]|an?[ ])?{_OBJECT}(?:[ ](?:again|any[ ]?more|to[ ]me|ever|places|restaurants|dishes|options))*{_ENDING}", wanted=False),
     _cue(rf"{_OPENING}i'll[ ](?:skip|pass[ ]on)[ ](?:the[ ]|any[ ]|all[ ])?{_OBJECT},?[ ](?:thanks|thank[ ]you|again|as[ ]always|as[ ]usual)[.!]*$", wanted=False),
 )  # fmt: skip
-# Words that stand before what is no thing of its own: "the wrong one".
+# Words that never start the name of a thing: "the wrong one".
 NO_FIRST = frozenset("wrong right best worst same other first second third last next latter former only new".split())
-# For whom something is chosen, when it is not the speaker.
+# Matches a recipient other than the speaker.
 FOR_OTHERS = re.compile(
     r"\bfor (?:him|her|them|you|us all|everyone|everybody|somebody|someone|mum|mom|dad|grandma|grandpa|(?:my|our|his|their|the|a|your) (?:\w+ )?(?:wife|husband|partner|mother|mum|mom|father|dad|parents|sister|brother"
     r"|son|daughter|kids?|children|boy|girl|baby|boss|manager|colleagues?|friends?|team|guests?|clients?|customers?|visitors?|neighbours?|neighbors?|grandma|grandmother|grandpa|grandfather|aunt|uncle|cousin|niece|nephew"
     r"|girlfriend|boyfriend|roommate|flatmate|dog|cat|group|staff|family))\b"
     r"|(?:给|替|帮|为)(?:他|她|它|你|您|他们|她们|大家|别人|人家|(?:我|我们|咱)?(?:的)?(?:妈|爸|爷爷|奶奶|外公|外婆|姥姥|老婆|老公|妻子|丈夫|爱人|媳妇|儿子|女儿|孩子|宝宝|姐|妹|哥|弟|老板|领导|同事|朋友|客户|客人|同学|室友|老师|父母|男友|女友|男朋友|女朋友|狗|猫|小[一-鿿]))"
 )
-# That it is an exception.
+# Marks a choice as an exception.
 EXCEPTION = re.compile(
     r"\b(?:this (?:time|once)|for once|for a change|just once|only (?:today|tonight)|just (?:today|tonight)|as an exception|exceptionally|(?:since|because|as) (?:they|it|there|the|that|we|someone)|before i|until|unless|rather than wait\w*)\b"
     r"|这次|这回|就一次|破例|换换口味|例外|难得|只有今天|就今天|先(?!生)|暂时|反正|因为|既然"
 )
-# What is chosen in a game or a tale.
+# Matches the vocabulary of games and tales.
 PLAYED = re.compile(
     r"\b(?:dungeon|sword|potion|dragon|wizard|goblin|quest|spell|chapter|level|player|enemy|treasure|castle|knight|monster|(?:left|right) (?:door|path|tunnel|corridor)|quiz|option [a-d\d]|answer [a-d])\b"
     r"|地牢|宝剑|药水|巨龙|法师|勇者|魔王|关卡|副本|选项|玩家|剑|宝箱|城堡"
 )
-# Verbs that follow a choice make a plan of it: "I'll take the car to be repaired".
+# A verb after the object turns a choice into a plan: "I'll take the car to be repaired".
 ENGLISH_PLAN = re.compile(
     r"\b(?:to|that|which|who|when|where|if|because|from|until|after|before|while|and|or|is|are|was|were|will|can|has|have|had|off|away|out|up|down|back|apart|seriously|home|yet)\b"
 )
@@ -95,7 +94,7 @@ _END_ZH = r"(?:吧|就好|就行|好了|就可以了?|谢谢|呗|了|啦|哈)*[�
 _PICK_ZH = r"(?:订|定|预订|选(?![择举修课手])|点(?![头击开评名])|买|坐(?!下)|要|来|换|用)"
 
 CHINESE: tuple[ChoiceCue, ...] = (
-    # The same again.
+    # Having the same again.
     _cue(rf"^(?:好的?[，, ]*|嗯+[，, ]*|请|麻烦)*{_ALWAYS_ZH}[，,：: ]?{_ASKS_ZH}(?:还是)?{_PICK_ZH}?(?:了)?{_MEASURE}{_OBJECT_ZH}{_END_ZH}", wanted=True, counts=AS_ALWAYS),
     _cue(rf"{_OPENING_ZH}{_ASKS_ZH}{_PICK_ZH}(?:了)?{_MEASURE}{_OBJECT_ZH}[，, ]?{_ALWAYS_ZH}{_END_ZH}", wanted=True, counts=AS_ALWAYS),
     _cue(rf"^(?:好的?[，, ]*|嗯+[，, ]*|那|请)*我?还是(?:老样子[，, ]?)?(?:帮我|给我|替我)?(?:订|定|选(?![择举修课])|(?<=我还是)要|来|点(?![头击开评名])|坐(?!下))(?:了)?{_MEASURE}{_OBJECT_ZH}(?:吧|就好|就行|好了)?[。！!~]*$", wanted=True, counts=AS_ALWAYS),
@@ -113,5 +112,5 @@ CHINESE: tuple[ChoiceCue, ...] = (
     _cue(rf"{_OPENING_ZH}{_ASKS_ZH}(?:换|找|要|来|推荐|订|选)(?:一?[个家间份款种])?(?:没有?|不带|不含|不放|不加)(?:任何)?{_OBJECT_ZH}的(?:菜|店|餐厅|酒店|房间)?{_END_ZH}", wanted=False),
     _cue(rf"{_OPENING_ZH}除了{_OBJECT_ZH}(?:以外|之外)?[，, ]?(?:都|什么都|别的都)(?:行|可以|好)[。！!]*$", wanted=False),
 )  # fmt: skip
-# What is said of a thing, or done with it, is no name of one.
+# Matches words about a thing or an action, which can't be its name.
 NO_OBJECT_ZH = re.compile(r"^(?:[这那它你您他她该此哪什怎的是]|上一|下一|第)|[你您他她]")

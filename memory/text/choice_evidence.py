@@ -1,8 +1,8 @@
-"""Whether a turn makes a choice that a language model says it makes: strict, and by rules alone.
+"""Confirms by strict rules that a turn makes a choice that a language model read from it.
 
-The model names what is chosen and the turns; what is stored is worded by the rules for choices. A turn bears the choice
-when one of its sentences has all the words of what is chosen behind a word of choosing, or of turning down, of which
-the speaker is the subject, and when it neither asks, supposes, plans, quotes, plays nor excepts it.
+The model names the chosen object and the turns; the stored wording comes from the rules for choices. A turn confirms
+the choice if one of its sentences contains all words of the object after a verb of choosing, or of turning down, whose
+subject is the speaker. Sentences that ask, suppose, plan, quote, play or make an exception don't count.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from memory.text.utterances import own_statements
 
 MAX_OBJECT_CHARS = 60
 MAX_OBJECT_WORDS = 6
-# Turns that one choice may name.
+# Number of turns that one choice may name.
 MAX_EVIDENCE = 20
 _WORD = re.compile(r"[a-z0-9'-]+")
 
@@ -47,9 +47,9 @@ _CHOOSES = (
     r"book|booked|pick|picked|take|took|taken|choose|chose|chosen|order|ordered|grab|grabbed|opt|opted|settle|settled|select"
     r"|selected|reserve|reserved|buy|bought|rent|rented|hire|hired|booking|picking|taking|choosing|ordering"
 )
-# Said of much else, too: these choose a thing of a kind that people choose between.
+# These verbs have many other meanings: they count only for things of a kind that people choose between.
 _ALSO = r"get|got|getting|have|had|having|go|went|going|stay|stayed|staying|sit|sat|sitting|stick with|stuck with"
-# The speaker, and what may stand between the speaker and what they do.
+# The speaker, and words that may stand between the speaker and the verb.
 _OWN = (
     r"(?:^|\b(?:i|we)(?:'ve|'ll| have| will)?\s|\blet me\s|\blet's\s|\b(?:could|can|would|will) you\s)"
     r"(?:(?:just|then|again|also|always|usually|once|finally|simply|please|only|still|happily|gladly|end up|ended up"
@@ -66,25 +66,25 @@ _TURNS_DOWN = re.compile(
     rf"|{_OWN}(?:skip|skipped|pass on|passed on|turn down|turned down|decline|declined|refuse|refused|avoid|avoided|leave out|left out)\b"
     rf"|{_OWN}(?:{_CHOOSES}|get|got|have|had|make)\b[^,.;]*?(?P<also>\b(?:without|instead of|rather than|with no|not)\b)"
 )
-# What may stand between the verb and the thing: "me the good old", and no second thing.
+# Words that may stand between the verb and the thing ("me the good old"), but no second thing.
 _BEFORE = re.compile(
     r"\s*(?:(?:me|myself|us|mine)\s)?(?:(?:the|an?|some|any|all|my|our|more)\s)?"
     r"(?:(?!(?:the|an?|his|him|her|them|you|their|my|your|our|about|in|on|at|of|with|near|for|from|to|by|over|after|before|as|that|which|and|but"
     r"|back|away|off|out|up|down|care|part|too|last|only|first|next|new|other|another|different|wrong|bad)\b)[\w'-]+\s){0,2}"
 )
-# What may follow the thing: "the coffee break" is no coffee.
+# Matches what may follow the thing: "the coffee break" is not coffee.
 _BEHIND = re.compile(
     r"\s*(?:$|[,.;:!?()-]|(?:again|once|as|like|a|an|the|for|with|at|by|in|on|near|from|of|to|and|but|over|please|instead|rather|without|too|also|then|now"
     r"|every|each|when|while|today|yesterday|tonight|thanks|always|it|i|we|yet|always|usual|(?P<carrier>[a-z]+))\b)"
 )
-# A coffee table is no coffee, as a corner table is one in the corner.
+# A coffee table is not coffee, whereas a corner table is one in the corner.
 _FURNITURE = frozenset("seat seats table room car class train bus".split())
 _SERVED = frozenset(
     terms(
         "coffee espresso tea juice milk water wine beer cider cocktail breakfast lunch brunch dinner dessert buffet food"
     )
 )
-# It went there, or to others: "wine on my shirt", "peanuts for the birds".
+# The thing was spilt or given away: "wine on my shirt", "peanuts for the birds".
 _NOT_TAKEN = re.compile(
     r"\s*(?:all )?(?:(?:on|over|down|in|onto|into) (?:to )?(?:my|our|the|his|her|their)(?: \w+)? (?:shirts?|blouse|dress|skirt|trousers|pants|jeans|jacket|coat|tie|sleeves?"
     r"|sweater|shoes?|clothes|carpet|rug|sofa|couch|floor|wall|tablecloth|keyboard|laptop|phone|hands?|face|hair|eyes?|beard|lap|books?|papers?|bag)\b"
@@ -96,12 +96,12 @@ _BEHIND_NOT_TAKEN_ZH = re.compile(
     r"[桌机杯壶柜架店厅馆渍色豆]|广告|.{0,4}(?:喂|[给替帮](?!我|自己)|送(?!到|来|上)|[溅洒弄]到)"
 )
 _BEFORE_ZH = re.compile(r"[了过]?[一两1-9]?[个份杯张间家瓶碗盘件款种套只块支条台趟]?(?:[^，。,的你您他她]{1,4}的)?")
-# For whom, by name; days and months are none.
+# Matches the name of a recipient; days and months are not names.
 _FOR_NAME = re.compile(
     r"\bfor (?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:January|February|March|April|May|June|July|August|September"
     r"|October|November|December)\b|I\b)[A-Z]"
 )
-# What was not to be had was not turned down.
+# An unavailable thing was not turned down.
 _FAILED = re.compile(
     r"\b(?:could|can|was|were|is|are|had|has|have)(?:n't| not)\b|\b(?:cannot|sold out|unable|unavailable|forgot\w*|left over|no longer|ran out)\b"
 )
@@ -133,7 +133,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """What a model says that the turns at `places` choose, or turn down, each of which bears it."""
+    """A choice that a model read from the turns at `places`, each of which confirms it."""
 
     about: str
     wanted: bool
@@ -142,8 +142,11 @@ class ModelChoice:
 
 
 def check_choice(raw: Mapping[str, Any], turns: Sequence[Turn], *, first_new: int) -> ModelChoice | FactRefusal:
-    """The choice that `raw` spells (holder, object, wanted, turns: numbers from 1), or why it is none: every turn that
-    it names has to bear it, one of them new (from the place `first_new` on), and all are its holder's."""
+    """Return the choice in a model's `raw` answer if the turns confirm it, else the reason to refuse it.
+
+    `raw` has a holder, an object, `wanted` and turns numbered from 1. All named turns must be the holder's and confirm
+    the choice, and at least one must be new, that is at `first_new` or later.
+    """
     named = read_evidence(raw, turns, first_new=first_new, most_turns=MAX_EVIDENCE, all_new=False)
     if isinstance(named, FactRefusal):
         return named
@@ -158,7 +161,7 @@ def check_choice(raw: Mapping[str, Any], turns: Sequence[Turn], *, first_new: in
 
 
 def key_of_object(about: str, *, wanted: bool) -> frozenset[str] | None:
-    """The terms of what is chosen, in small letters; None of what is no thing that one can prefer."""
+    """Return the terms of a lower-case object, or None if it isn't a thing that people can prefer."""
     if not about.strip() or len(about) > MAX_OBJECT_CHARS or UNWRITABLE.search(about) or "redacted" in about:
         return None
     if any(map(is_cjk, about)):
@@ -180,7 +183,7 @@ def key_of_object(about: str, *, wanted: bool) -> frozenset[str] | None:
 
 
 def confirm_choice(text: str, retired: Sequence[tuple[int, int]], *, about: str, wanted: bool) -> TurnChoice | None:
-    """The choice of `about` in a turn, without the statements at `retired`; None unless a sentence may make it."""
+    """Return the choice of `about` if a sentence of the turn confirms it, ignoring the spans in `retired`."""
     key = key_of_object(about, wanted=wanted)
     if key is None or limits.is_material(text, most_chars=MAX_TURN_CHARS):
         return None
@@ -199,7 +202,7 @@ def confirm_choice(text: str, retired: Sequence[tuple[int, int]], *, about: str,
 
 
 def _bears(sentence: str, about: str, key: frozenset[str], *, wanted: bool) -> bool:
-    """Whether a sentence, in small letters, may make the choice."""
+    """Tell whether a lower-case sentence confirms the choice."""
     if not key <= reduce_key(terms(sentence)):
         return False
     if any(one.search(sentence) for one in (cues.EXCEPTION, cues.FOR_OTHERS, cues.PLAYED)) or is_unreal(sentence):
@@ -220,7 +223,7 @@ def _bears_english(sentence: str, key: frozenset[str], *, wanted: bool) -> bool:
         return False
     if cue["also"] and key.isdisjoint(things.THINGS) and key.isdisjoint(terms(" ".join(things.QUALITIES))):
         return False
-    # What is named first behind the verb is what is taken: "I had a fight about the window seat".
+    # Only the first thing after the verb counts: "I had a fight about the window seat".
     rest = said[cue.end() :]
     named = [word for word in _WORD.finditer(rest) if not key.isdisjoint(terms(word.group()))]
     behind = _BEHIND.match(rest, named[-1].end())
@@ -252,7 +255,7 @@ def _bears_chinese(sentence: str, about: str, key: frozenset[str], *, wanted: bo
 def find_occasion(
     turn: T, *, text: str, retired: Sequence[tuple[int, int]], place: tuple[str, str], about: str, wanted: bool
 ) -> Occasion[T] | None:
-    """The choice of `about` that a turn makes by the rules for choices, or else may make; None when it makes none."""
+    """Return the turn's choice of `about` by the rules for choices, else by `confirm_choice`, else None."""
     key = key_of_object(about, wanted=wanted)
     for one in find_occasions(turn, text=text, retired=retired, place=place):
         if one.choice.key == key:

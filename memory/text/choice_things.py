@@ -1,7 +1,7 @@
-"""What people choose between again and again: seats, rooms, ways to travel, food, drink, goods, pastimes.
+"""Lists the kinds of things that people choose repeatedly: seats, rooms, transport, food, drink, goods, pastimes.
 
-What is chosen must name one of these, or be one of the qualities by which people ask for something else: so that errands
-and turns of phrase are no choices. English words are compared as index terms, Chinese as they stand.
+A chosen object must name one of them, or a quality by which people ask for an alternative, so that errands and idioms
+don't count as choices. English words are compared as index terms, Chinese ones as substrings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ THINGS = frozenset(
         # Seats, tables, rooms.
         "window aisle seat seats booth terrace patio balcony corner table counter room suite bed bunk floor hotel hostel inn motel"
         " guesthouse apartment cabin campsite resort villa pool view sauna smoking non-smoking"
-        # Ways to travel.
+        # Transport.
         " train bus coach tram ferry boat flight plane car taxi bike bicycle subway metro underground scooter carriage sleeper"
         " economy business nonstop direct layover stopover motorway shuttle convertible hybrid automatic manual"
         # Food.
@@ -40,11 +40,11 @@ THINGS = frozenset(
         " club bar bars pub karaoke casino cruise tour tours ads spoilers subtitles dubbing"
     )
 )
-# What carries a word that says which: "the vegetarian option".
+# Words that carry a more specific one: "the vegetarian option".
 CARRIERS = frozenset(
     "one ones option options version place restaurant seat seats room table hotel flight car class menu dish meal train bus".split()
 )
-# Of these, everybody needs one: they tell nothing without a word that says which.
+# Everybody needs these, so they show nothing without a word that says which.
 GENERAL = frozenset(
     terms(
         "seat seats table room hotel flight plane car taxi coach class meal menu dish breakfast lunch brunch dinner bed floor apartment"

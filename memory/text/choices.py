@@ -1,7 +1,7 @@
-"""What somebody takes, has again, turns down or corrects, of which repetition shows a preference: rules, no model.
+"""Finds by rules what speakers choose, choose again, turn down or correct; repeated choices show a preference.
 
-A choice is one sentence in which the speaker chooses for themselves and for real. One choice says nothing yet: what is
-chosen on several occasions does, until the opposite is.
+A choice is one sentence in which the speaker really chooses something for themselves. A single choice shows nothing:
+a preference is shown by the same choice on several occasions, and lasts until the opposite is chosen.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from memory.text.preferences import StatedPreference
 from memory.text.sentences import is_question
 from memory.text.utterances import own_statements
 
-# Longer turns are no choices, but texts, and so are longer sentences.
+# Longer turns and longer sentences are pasted text rather than choices.
 MAX_TURN_CHARS = 400
 MAX_SENTENCE_CHARS = 120
 MAX_KEY_TERMS = 12
-# Occasions that show a preference, and those that end one when the opposite is chosen.
+# Number of occasions that show a preference, and of opposite occasions that end one.
 NEEDED, ENDING = 3, 2
-# Turns on which a preference rests at least, whatever they say of themselves.
+# Number of different places that a preference needs, however many occasions a single turn counts for.
 LEAST_TURNS = 2
-# How strong a preference is that one choice would show; each further one that it rests on adds a step, up to the most:
-# what is done says less than what is said.
+# Strength that a single choice would have, the increase for each further one, and the maximum. What people do says less
+# than what they say.
 STRENGTH, STEP, MOST = 0.25, 0.05, 0.5
 
 _FILLING = frozenset(
@@ -39,19 +39,21 @@ _FILLING = frozenset(
     )
 )
 
-# What stands behind the name of a thing: "the seat by the window".
+# Separates the name of a thing from what qualifies it: "the seat by the window".
 _BESIDE = re.compile(r" (?:of|for (?=breakfast|lunch|dinner)|in|at|on|with|by|about|near|without) ")
-# Whom it is for, then what: "Anna the window seat".
+# Matches a recipient before the thing: "Anna the window seat".
 _TWO_THINGS = re.compile(r"[a-z']+ (?:the|an?|her|his|their) ")
-# What becomes of a thing that is not chosen: "the car fixed", "the report ready".
+# Matches actions on a thing rather than a choice: "the car fixed", "the report ready".
 _BECOMES = re.compile(r"(?!more |less )[a-z'-]+ (?:ready|done|sent|[a-z]{3,}ed)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class TurnChoice:
-    """One choice: `object`, as it was worded; `wanted`: taken, or turned down; `counts`: for how many occasions.
+    """A choice in one turn.
 
-    `key`: the terms of the object, Chinese by characters; choices with the same key are of the same thing.
+    `object` is the chosen thing, as it was worded. `wanted` is False when it was turned down. `counts` is the number of
+    occasions that the choice stands for. `key` holds the terms of the object (single characters for Chinese); choices
+    with the same key are of the same thing.
     """
 
     object: str
@@ -65,8 +67,10 @@ Turn = TypeVar("Turn")
 
 @dataclass(frozen=True, slots=True)
 class Occasion(Generic[Turn]):
-    """A choice of one thing in a turn. `place`: where and when it was made; what is chosen twice in one place was
-    chosen once."""
+    """A choice of one thing in a turn.
+
+    `place` says where and when it was made; several choices in the same place count as one.
+    """
 
     turn: Turn
     place: tuple[str, str]
@@ -75,21 +79,26 @@ class Occasion(Generic[Turn]):
 
 @dataclass(frozen=True, slots=True)
 class Shown(Generic[Turn]):
-    """What the choices of one thing come to: those of the latest run, if that shows a preference; and where an earlier
-    one that the opposite was shown by ended."""
+    """The result of following the choices of one thing.
+
+    `run` holds the choices of the latest run, which may be too short to show a preference. `ended` is the first choice
+    against an earlier preference, if one was ended.
+    """
 
     run: tuple[Occasion[Turn], ...]
     ended: Occasion[Turn] | None = None
 
     @property
     def is_preference(self) -> bool:
-        """Whether the run is long enough."""
+        """Tell whether the run is long enough to show a preference."""
         return is_enough(self.run)
 
 
 def read_choices(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[TurnChoice]:
-    """The choices that a turn makes for its speaker, in order, without the statements at `retired`; most turns make
-    none."""
+    """Return the choices that a turn makes for its speaker, in order; most turns make none.
+
+    Statements at the spans in `retired` are skipped.
+    """
     if limits.is_material(text, most_chars=MAX_TURN_CHARS):
         return []
     found: dict[frozenset[str], TurnChoice] = {}
@@ -106,12 +115,12 @@ def read_choices(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[Tur
 def find_occasions(
     turn: Turn, *, text: str, retired: Sequence[tuple[int, int]], place: tuple[str, str]
 ) -> list[Occasion[Turn]]:
-    """The choices of a turn that says `text`, without the statements at `retired`."""
+    """Return the occasions for the choices in `text`, without the statements at the spans in `retired`."""
     return [Occasion(turn, place, one) for one in read_choices(text, retired)]
 
 
 def is_enough(run: Collection[Occasion[Turn]]) -> bool:
-    """Whether choices of one thing, all taken or all turned down, show a preference."""
+    """Tell whether choices of one thing, all taken or all turned down, show a preference."""
     counted: dict[tuple[str, str], int] = {}
     for one in run:
         counted[one.place] = max(one.choice.counts, counted.get(one.place, 0))
@@ -119,7 +128,7 @@ def is_enough(run: Collection[Occasion[Turn]]) -> bool:
 
 
 def follow_choices(occasions: Iterable[Occasion[Turn]]) -> Shown[Turn]:
-    """What choices of one thing, oldest first, come to. One exception ends no preference; ENDING of them do."""
+    """Follow the choices of one thing, oldest first. `ENDING` opposite choices in a row end a preference."""
     run: list[Occasion[Turn]] = []
     against: list[Occasion[Turn]] = []
     ended: Occasion[Turn] | None = None
@@ -136,7 +145,7 @@ def follow_choices(occasions: Iterable[Occasion[Turn]]) -> Shown[Turn]:
 
 
 def word_preference(run: Sequence[Occasion[Turn]]) -> StatedPreference:
-    """The preference that a run of choices shows, in the words of the first of them."""
+    """Word the preference that a run of choices shows, with the object as its first choice worded it."""
     first = run[0].choice
     if any(map(is_cjk, first.object)):
         text = f"通常会选{first.object}。" if first.wanted else f"通常不要{first.object}。"
@@ -147,12 +156,12 @@ def word_preference(run: Sequence[Occasion[Turn]]) -> StatedPreference:
 
 
 def reduce_key(key: Iterable[str]) -> frozenset[str]:
-    """The key by which what is said of a thing is compared with what is chosen: Chinese by characters."""
+    """Reduce the terms of a thing for comparing choices: no filler words, Chinese by characters."""
     return frozenset(term for term in key if len(term) == 1 or not is_cjk(term[0])) - _FILLING
 
 
 def key_of(about: str) -> frozenset[str] | None:
-    """The terms by which what is chosen is known, at most MAX_KEY_TERMS; None of what has none, or more."""
+    """Return the terms that identify a chosen thing, or None if there are none or more than `MAX_KEY_TERMS`."""
     found = terms(about)
     if any(map(is_cjk, about)):
         found = [term for term in found if len(term) == 1 and term not in FUNCTION_CHARACTERS]
@@ -184,13 +193,13 @@ def _read_sentence(sentence: str) -> TurnChoice | None:
 
 
 def is_unreal(sentence: str) -> bool:
-    """Whether it is supposed or told of others: "could you" asks for something all the same."""
+    """Tell whether a sentence is hypothetical, uncertain, hearsay or over; "could you" is taken as a request."""
     asked = re.sub(r"\b(?:could|would) you\b", "", sentence)
     return any(one.search(asked) for one in (limits.SUPPOSED, limits.UNSURE, limits.HEARSAY, limits.OVER))
 
 
 def _key(about: str, *, chinese: bool, wanted: bool) -> frozenset[str] | None:
-    """The terms of what is chosen; None of what is no thing that one can prefer."""
+    """Return the terms of a chosen object, or None if it isn't a thing that people can prefer."""
     if chinese:
         if cues.NO_OBJECT_ZH.search(about) or (wanted and things.GENERAL_ZH.match(about)):
             return None
@@ -212,7 +221,7 @@ def _key(about: str, *, chinese: bool, wanted: bool) -> frozenset[str] | None:
     if about.rsplit(maxsplit=1)[-1] in things.QUALITIES:
         return key
     words = head.split()
-    # "Sugar-coating" is no sugar, and an apple tree no apple: the last word says what it is.
+    # The last word says what a thing is: sugar-coating isn't sugar, and an apple tree isn't an apple.
     named = terms(" ".join(words)) if words[-1] in things.CARRIERS else terms(words[-1])[:1]
     if things.THINGS.isdisjoint(named) or key is None or (wanted and key <= things.GENERAL):
         return None

@@ -1,7 +1,7 @@
-"""Checks the citations of an answer that a language model wrote: numbers of sources, in brackets behind what they say.
+"""Checks the citations of an answer by a language model: source numbers in brackets after what they support.
 
-A number that no source has is dropped. Whether a source says what cites it is judged by surfaces: numbers, dates and
-names of the sentence must stand in what it cites (`grounding`), and so must half of its content words.
+Numbers of no source are dropped. A source supports a sentence if its text contains the sentence's numbers, dates and
+names (`grounding`), and half of the content words.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from memory.text.sentences import is_small_talk, sentence_ends
 from memory.text.statements import Turn
 from memory.text.utterances import statements
 
-# The share of a sentence's content words that stand in what it cites, and in each source by itself.
+# Minimum share of a sentence's content words found in all its sources together, and in each of them alone.
 LEAST_HELD, LEAST_SHARE = 0.5, 0.25
-# With so many of them in one sentence of the source, both deny or neither does.
+# Sentences that share this many words of one must agree in whether they are negated.
 SAME_WORDS = 0.8
-# No marker is longer; what is, is text.
+# Anything longer is text rather than a marker.
 MOST_MARKER_CHARS = 48
-# "[1-3]" names no more sources than this.
+# Maximum number of sources that a range like "[1-3]" names.
 MOST_RANGE = 20
 
 _NUMBERS = r"\d{1,4}(?:\s?[-–]\s?\d{1,4})?"
@@ -35,8 +35,11 @@ _OWN_MARKER = re.compile(r"\s*+\[(\d+)\]")
 
 @dataclass(frozen=True, slots=True)
 class CheckedCitation:
-    """Source `n` is cited at `at`, in characters of the answer. `quote`: the sentence of the source that is nearest to
-    what cites it, as it stands there. `supported`: whether the source says it."""
+    """A citation of source `n` at character `at` of the answer.
+
+    `quote` is the sentence of the source that is closest to the citing one, verbatim. `supported` tells whether the
+    source supports the citing sentence.
+    """
 
     n: int
     at: int
@@ -46,16 +49,16 @@ class CheckedCitation:
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswer:
-    """The citations of an answer in their order, and its sentences that cite nothing."""
+    """The citations of an answer in order, and its sentences without a citation."""
 
     citations: list[CheckedCitation]
     uncited: list[str]
 
 
 class MarkerFilter:
-    """Passes an answer on piece by piece, without the numbers of no source and without white space at its ends.
+    """Passes a streamed answer on without numbers of unknown sources, and without white space at its ends.
 
-    A marker may come in several pieces: what could be the start of one waits for its end.
+    A marker may arrive in several pieces, so a possible start of one waits until it is complete.
     """
 
     def __init__(self, known: Collection[int]) -> None:
@@ -64,7 +67,7 @@ class MarkerFilter:
         self._has_begun = False
 
     def feed(self, piece: str) -> str:
-        """What of the answer can be passed on now."""
+        """Take the next piece and return the text that can be passed on now."""
         text = self._waiting + piece
         if not self._has_begun:
             text = text.lstrip()
@@ -87,14 +90,14 @@ def _numbers_of(listed: str) -> Iterator[int]:
 
 
 def remove_markers(text: str) -> str:
-    """`text` without the numbers of its sources."""
+    """Return `text` without its citation markers."""
     return _OWN_MARKER.sub("", text)
 
 
 def check_citations(text: str, sources: Mapping[int, Turn]) -> CheckedAnswer:
-    """What `text`, which has passed a MarkerFilter, cites of the numbered `sources`, and what it says without.
+    """Return the citations of `text` and its sentences without any; `text` has passed a `MarkerFilter`.
 
-    A sentence is marked with what stands in or directly behind it.
+    A citation belongs to the sentence that it is in, or directly after.
     """
     plain, markers = _split_markers(text)
     ends = [*sentence_ends(plain), len(plain)]
@@ -113,15 +116,17 @@ def check_citations(text: str, sources: Mapping[int, Turn]) -> CheckedAnswer:
 
 
 def nearest_sentence(sentence: str, text: str) -> str:
-    """The sentence of `text` that shares most content words with `sentence`, as it stands there; the first of equals.
-    "" where there is none."""
+    """Return the sentence of `text` that shares most content words with `sentence`, verbatim.
+
+    The first wins a tie; "" is returned if there is no sentence.
+    """
     wanted = set(terms(sentence))
     found = [text[one.start : one.end].strip() for one in statements(text)]
     return max(found, key=lambda one: len(wanted.intersection(terms(one))), default="")
 
 
 def is_said(sentence: str, sources: Sequence[Turn]) -> bool:
-    """Whether the sources say it together: by its numbers, dates, names and half of its content words."""
+    """Tell whether the sources contain the sentence's numbers, dates and names, and half of its content words."""
     words = _content_words(sentence)
     held = {term for one in sources for term in terms(f"{one.speaker} {one.text}")}
     if not terms(sentence) or len(words & held) < LEAST_HELD * len(words):
@@ -130,7 +135,7 @@ def is_said(sentence: str, sources: Sequence[Turn]) -> bool:
 
 
 def _split_markers(text: str) -> tuple[str, list[tuple[int, int, int]]]:
-    """`text` without its markers; and of each its place there, its number and its place in `text`."""
+    """Return `text` without markers, and for each marker its place there, its number and its place in `text`."""
     plain: list[str] = []
     markers: list[tuple[int, int, int]] = []
     length = done = 0
@@ -153,12 +158,12 @@ def _check(sentence: str, cited: Sequence[tuple[int, int]], sources: Mapping[int
 
 
 def _content_words(sentence: str) -> set[str]:
-    """Its terms without numbers and dates, which are looked for by what they mean."""
+    """Return the sentence's terms without numbers and dates, which are compared by value instead."""
     return {term for term in terms(sentence) if not any(character.isdigit() for character in term)}
 
 
 def _denies(sentence: str, quote: str) -> bool:
-    """Whether one of them denies what the other says in the same words."""
+    """Tell whether one of them negates what the other says in the same words."""
     words = _content_words(sentence)
     is_same = len(words.intersection(terms(quote))) >= SAME_WORDS * len(words)
     return is_same and is_negated(sentence) != is_negated(quote)

@@ -1,4 +1,4 @@
-"""Times as clocks count them: seconds, milliseconds, microseconds or nanoseconds since 1970."""
+"""Reads times given as seconds, milliseconds, microseconds or nanoseconds since 1970."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from datetime import UTC, datetime, timedelta
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
-# In seconds the first is March 1973, below which a number is no date of a chat; the others follow from it.
+# The lower bound of March 1973 in seconds, before which no chat can have happened; larger units follow from it.
 _LEAST_SECONDS = 10**8
 _UNITS = (1, 10**3, 10**6, 10**9)
 _DIGITS = re.compile(r"\d{9,19}(?:\.\d+)?")
 
 
 def read_clock(value: float | str) -> datetime | None:
-    """The moment (UTC) between 1973 and 5138 that a number names, told by its size; None where it names none."""
+    """Return the UTC time between 1973 and 5138 that a number means, guessing its unit by size; else None."""
     if isinstance(value, bool) or (isinstance(value, str) and not _DIGITS.fullmatch(value)):
         return None
     number = float(value)

@@ -1,4 +1,4 @@
-"""Reads what a chat completion says, thinks and calls, piece by piece, to be told in another API's shape."""
+"""Reads the text, thinking and tool calls of a chat completion, piece by piece, for answers in another API's format."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from memory.text.completion_messages import list_texts
 from memory.text.completion_stream import means_cut_off, read_data
 
-# Servers put what a reasoning model thinks in one of these.
+# Servers put the thinking of a reasoning model in one of these fields.
 _THINKING_FIELDS = ("reasoning_content", "reasoning")
-# The place, among the calls, of what a model says after it has begun to call a tool.
+# Key, among the indexes of calls, for text that follows the start of a tool call.
 _AFTER_CALLS = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Holds a piece of what the model says; with `is_thinking`, of what it thinks."""
+    """A piece of the model's text, or of its thinking if `is_thinking` is set."""
 
     text: str
     is_thinking: bool = False
@@ -26,7 +26,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """Holds a piece of a tool's call, with its id and name. `index` tells the calls of an answer apart."""
+    """A piece of a tool call, with the call's id and name; `index` distinguishes the calls of an answer."""
 
     index: int
     call_id: str
@@ -41,8 +41,8 @@ Part = Text | CallPiece
 class CompletionReader:
     """Reads the parts of an answer's first choice, and how it ended.
 
-    `finish` is why it ended, "" if that was not said; `usage` its tokens, if they are told; `memos` what MemOS says of
-    it; `written` all texts and arguments.
+    `finish` is the finish reason, "" if there was none; `usage` holds the token counts, if any; `memos` is what MemOS
+    adds to the answer; `written` holds all texts and arguments.
     """
 
     finish: str = ""
@@ -54,17 +54,18 @@ class CompletionReader:
 
     @property
     def is_cut_off(self) -> bool:
-        """Tells whether the answer ended before its end."""
+        """True if the answer is incomplete."""
         return means_cut_off(self.finish)
 
     def read_whole(self, completion: Mapping[str, Any]) -> Iterator[Part]:
-        """Yields the parts of a whole answer."""
+        """Yield the parts of a whole answer."""
         return self._read(completion, name="message")
 
     def read_events(self, events: Iterable[bytes]) -> Iterator[Part]:
-        """Yields the parts of a stream. The calls come one after another, in whatever order their pieces came.
+        """Yield the parts of a stream, one call after the other, in whatever order their pieces arrive.
 
-        The first call is passed on as it comes; what else comes after its beginning waits for the end of the stream.
+        Pieces of the first call are passed on immediately; all else that follows its start waits for the end of the
+        stream.
         """
         live: int | None = None
         waiting: dict[int, list[Part]] = {}
@@ -111,7 +112,7 @@ class CompletionReader:
         self.has_calls = True
         index = call.get("index")
         if not isinstance(index, int):
-            # Servers that do not number them send each call whole.
+            # Servers that don't number calls send each of them whole.
             index = len(self._calls)
         function = call["function"]
         if index not in self._calls:

@@ -1,4 +1,4 @@
-"""Reads a chat completion as OpenAI's API sends it, while it passes by unchanged."""
+"""Reads a chat completion in the format of OpenAI's API while it is passed on unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.text.thinking import remove_thinking
 _END = b"[DONE]"
 # Fields of a message that no token is generated for.
 _NOT_WRITTEN = frozenset({"role", "id", "type"})
-# Why an answer ended before its end, as OpenAI and the servers that follow its API name it.
+# Finish reasons of incomplete answers, as named by OpenAI and by servers that follow its API.
 _CUT_OFF = frozenset(
     {"length", "max_tokens", "model_length", "content_filter", "insufficient_system_resource", "abort", "error"}
 )
@@ -22,10 +22,10 @@ _CUT_OFF = frozenset(
 
 @dataclass(slots=True)
 class Completion:
-    """Holds what is known so far of an answer: the text of its first choice, why it ended ("" until then), its tokens.
+    """The state of an answer so far: the text of its first choice, the finish reason ("" until then), its tokens.
 
-    `written`: all that the model wrote, also in other choices, as reasoning or to call tools. `head` has the fields
-    that every chunk of a stream repeats. `has_choices`: the answer has at least one.
+    `written` is all that the model wrote, including other choices, reasoning and tool calls. `head` has the fields that
+    every chunk of a stream repeats. `has_choices` tells whether there was at least one choice.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -38,16 +38,16 @@ class Completion:
 
     @property
     def text(self) -> str:
-        """Returns what the assistant says, without what it thinks."""
+        """The answer without its thinking."""
         return remove_thinking("".join(self.pieces))
 
     @property
     def is_cut_off(self) -> bool:
-        """Tells whether the answer ended before its end."""
+        """True if the answer is incomplete."""
         return means_cut_off(self.finish)
 
     def read(self, said: Any, *, name: str = "delta") -> None:
-        """Reads a chunk, or with the name `message` a whole answer."""
+        """Read a chunk, or a whole answer if `name` is `message`."""
         if not isinstance(said, Mapping):
             return
         if not self.head:
@@ -72,12 +72,12 @@ class Completion:
 
 
 def means_cut_off(finish: str) -> bool:
-    """Tells whether an answer that ended for this reason ended before its end."""
+    """Tell whether this finish reason means that the answer is incomplete."""
     return finish.casefold() in _CUT_OFF
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yields the texts within a message."""
+    """Yield the texts within a message."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
@@ -86,9 +86,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 class EventReader:
-    """Cuts a stream of server-sent events at their ends, whatever the pieces that it comes in, and reads them.
+    """Splits a stream of server-sent events into events, however it is divided into pieces, and reads them.
 
-    `is_over`: the event `[DONE]` has come.
+    `is_over` is set once the event `[DONE]` has arrived.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class EventReader:
         self._rest = b""
 
     def cut(self, piece: bytes) -> Iterator[bytes]:
-        """Yields the events that are complete now, each with the empty line that ends it, byte for byte."""
+        """Yield the events that are complete now, byte for byte, each with the empty line that ends it."""
         self._rest += piece
         while (end := _end_of_event(self._rest)) > 0:
             event, self._rest = self._rest[:end], self._rest[end:]
@@ -105,7 +105,7 @@ class EventReader:
             yield event
 
     def end(self) -> Iterator[bytes]:
-        """Yields what came behind the last complete event, as an event."""
+        """Yield what followed the last complete event, as an event."""
         if self._rest.strip():
             yield from self.cut(b"\n\n")
 
@@ -117,7 +117,7 @@ class EventReader:
 
 
 def read_data(event: bytes) -> Any:
-    """Returns the JSON that an event has; None for a comment, or what is nothing that a chat completion has."""
+    """Return the JSON of an event; None for a comment, or data that isn't JSON."""
     try:
         return orjson.loads(_data_of(event))
     except orjson.JSONDecodeError:
@@ -129,6 +129,6 @@ def _data_of(event: bytes) -> bytes:
 
 
 def _end_of_event(data: bytes) -> int:
-    """Returns where the first event ends, behind its empty line; 0 when it does not yet."""
+    """Return the end of the first event including its empty line, or 0 if it isn't complete."""
     ends = [place + len(mark) for mark in (b"\n\n", b"\r\n\r\n", b"\r\r") if (place := data.find(mark)) >= 0]
     return min(ends, default=0)

@@ -1,8 +1,8 @@
-"""Sorts sentences into the buckets of a memory card by cue phrases, English and Chinese, and finds commands in text.
+"""Sorts sentences into the buckets of a memory card by English and Chinese cue phrases, and finds shell commands.
 
-Each rule is a cue and its exceptions: the exceptions ("can't wait", "no errors", "还没决定") are blanked out before the
-cue is looked for, and so are conditional clauses ("if I liked tea, …"), unless the rule is about risks, which are
-conditional by nature. The functions on a sentence expect one of bounded length (see `split_sentences`).
+Each rule has a cue and exceptions. Exceptions ("can't wait", "no errors", "还没决定") are blanked out before the cue is
+searched for, and so are conditional clauses ("if I liked tea, …"), except for risks, which are conditional by nature.
+Functions that take a sentence expect one of bounded length (see `split_sentences`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Rule(NamedTuple):
 
 
 def _phrases(english: str, chinese: str) -> re.Pattern[str]:
-    """Matches any alternative: the English ones as whole words, in small letters, the Chinese ones anywhere."""
+    """Compile a pattern that matches English alternatives as whole lower-case words, and Chinese ones anywhere."""
     joined = (re.sub(r"\s*\|\s*", "|", " ".join(alternatives.split())) for alternatives in (english, chinese))
     return re.compile(r"\b(?:{})\b|{}".format(*joined))
 
@@ -31,7 +31,7 @@ def _rule(bucket: str, english: str, chinese: str, but_not: tuple[str, str], *, 
     return _Rule(bucket, _phrases(english, chinese), _phrases(*but_not), in_conditionals)
 
 
-# In order: the first rule whose cue is found names the bucket.
+# The first rule whose cue is found names the bucket, so the order matters.
 _RULES = (
     _rule(
         "constraints",
@@ -165,7 +165,7 @@ _AFTER_CHINESE_VERB = re.compile(rf"(?:运行|执行|输入|命令是)[：: ]?({
 
 
 def classify(sentence: str) -> str:
-    """The bucket of `sentence`: that of the first rule with a cue outside its exceptions, else "facts"."""
+    """Return the bucket of the first rule with a cue outside its exceptions, else "facts"."""
     plain = _plain(sentence)
     certain = _CONDITIONAL.sub(" , ", plain)
     for rule in _RULES:
@@ -176,22 +176,22 @@ def classify(sentence: str) -> str:
 
 
 def is_negated(sentence: str) -> bool:
-    """Whether `sentence` denies something: of two sentences with the same terms, one may deny what the other says."""
+    """Tell whether `sentence` is negated: one of two sentences with the same terms may deny the other."""
     return _NEGATION.search(_plain(sentence)) is not None
 
 
 def announces_change(sentence: str) -> bool:
-    """Whether `sentence` says that something is not as it was ("moved to", "instead of", "改成", "不再")."""
+    """Tell whether `sentence` announces that something has changed ("moved to", "instead of", "改成", "不再")."""
     return _CHANGE.search(_plain(sentence)) is not None
 
 
 def find_given_up(sentence: str) -> list[str]:
-    """What `sentence` says has been given up: the words after "no longer", "instead of", "不再", "而不是" and such."""
+    """Return what `sentence` says has been given up: the words after "no longer", "instead of", "不再" or the like."""
     return [match.group(1) for match in _GIVEN_UP.finditer(_plain(sentence))]
 
 
 def split_code(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """`text` without its fenced code blocks, and the blocks as (language, code)."""
+    """Return `text` without its fenced code blocks, and the blocks as (language, code)."""
     fences = list(_FENCE.finditer(text))
     prose: list[str] = []
     blocks: list[tuple[str, str]] = []
@@ -205,7 +205,7 @@ def split_code(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def find_commands(text: str) -> list[str]:
-    """The shell commands of `text`, without repeats: of code blocks and spans, prompts, bare lines, "运行 …"."""
+    """Return the distinct shell commands of `text`, from code blocks and spans, prompts, bare lines and "运行 …"."""
     prose, blocks = split_code(text)
     lines = [
         line.strip().removeprefix("$ ") for language, code in blocks if language in _SHELLS for line in code.split("\n")
@@ -219,7 +219,7 @@ def find_commands(text: str) -> list[str]:
 
 
 def _is_command_line(line: str) -> bool:
-    """Whether a line that opens with a program's name is a command and not a sentence ("make sure that …")."""
+    """Tell whether a line that starts with a program's name is a command and not a sentence ("make sure that …")."""
     words = line.split()
     return (
         len(line) <= MAX_COMMAND_CHARS

@@ -1,6 +1,6 @@
-"""Finds the claim that a speaker takes back: "That was not me. I am not allergic to anything." English and Chinese.
+"""Finds claims that their speaker takes back ("That was not me. I am not allergic to anything."), also in Chinese.
 
-Two sentences of one turn are needed: one that disowns what was said, and one that denies the claim.
+It takes two sentences of one turn: one that disowns what was said, and one that denies the claim.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DENIES = re.compile(
 )
 
 
-# Where somebody is, or what holds for a time only, says nothing of where they live or what else they do.
+# Places, and what holds only for now, say nothing about where people live or what else they do.
 _PASSING = re.compile(
     r"^(?:in|at|on)\b|\b(?:today|tonight|tomorrow|yesterday|now|right\s+now|currently|yet|(?:this|next|last)\s+\w+)\b"
     r"|^在|今天|今晚|明天|昨天|现在|目前|[这上下]个?(?:周|星期|月)|今年|明年|去年",
@@ -42,13 +42,12 @@ _PASSING = re.compile(
 
 
 def disowns(sentences: Iterable[str]) -> bool:
-    """Tells whether one of the sentences says that the speaker did not say, or does not mean, what was said."""
+    """Tell whether one of the sentences disowns or takes back what was said."""
     return any(_DISOWNS.search(_even_out(sentence)) for sentence in sentences)
 
 
 def find_denied_claim(sentence: str) -> str | None:
-    """Returns what the speaker says not to be or to have, as quoted from the sentence; None where it denies nothing, or
-    only for a time."""
+    """Return what the speaker denies being or having, quoted from the sentence; None if nothing, or only for now."""
     plain = _even_out(sentence)
     denial = None if find_moods(plain) else _DENIES.search(plain)
     claim = (denial["english"] or denial["chinese"]).strip() if denial else None

@@ -1,4 +1,4 @@
-"""Cuts a document into chunks that know their place and the headings that they stand under."""
+"""Cuts a document into chunks that know their position and the headings above them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from memory.text.pages import find_pages, page_at
 from memory.text.passages import spans
 from memory.text.tables import find_tables, table_at
 
-# A chunk is read by people and agents: a few passages long, each of which gets a vector.
+# People and agents read whole chunks: a chunk is a few passages long, each of which gets a vector.
 CHUNK_TOKENS = 200
 CHUNK_OVERLAP_TOKENS = 30
 
 HEADING_SEPARATOR = " > "
-# A chunk's headings are embedded with it: of a longer path the innermost are kept.
+# A chunk is embedded together with its headings. The innermost ones of a longer path are kept.
 MAX_HEADING_CHARS = 200
 
-# The first line of a code block, which the splitter may leave alone before a long block.
+# Matches the first line of a code block, which the splitter may separate from a long block.
 _FENCE = re.compile(r"(`{3,}|~{3,})[^`\r\n]*")
 
 
 class Chunk(NamedTuple):
-    """`text[start:end]` of the document, in characters, and the headings it stands under, outermost first, joined.
+    """A chunk of a document at text[start:end], in characters, with the joined headings above it, outermost first.
 
-    `page` and `last_page`: from and to which page, from 1 (0: the text has no page breaks). `table`: the names of the
-    columns of the table that it begins in the middle of.
+    `page` and `last_page` are its first and last page, from 1, or 0 if the text has no page breaks. `table` holds the
+    column names of the table that the chunk starts in the middle of.
     """
 
     start: int
@@ -40,11 +40,11 @@ class Chunk(NamedTuple):
 
     @property
     def context(self) -> str:
-        """What is read together with it: headings, and the names of columns that it does not show itself."""
+        """Text to read together with the chunk: its headings, and column names that the chunk itself lacks."""
         return _join_headings([one for one in (*self.heading.split(HEADING_SEPARATOR), self.table) if one])
 
     def to_dict(self) -> dict[str, int | str]:
-        """As a chunk's metadata say it, without what it does not have."""
+        """Return the position as stored in a chunk's metadata, without empty fields."""
         place: dict[str, int | str] = {"start": self.start, "end": self.end, "heading": self.heading}
         if self.page:
             place |= {"page": self.page, "last_page": self.last_page}
@@ -54,7 +54,7 @@ class Chunk(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """A heading at [start, end) of the text, and the path that ends in it."""
+    """A heading at [start, end) of the text, and the path of headings that ends with it."""
 
     start: int
     end: int
@@ -62,10 +62,10 @@ class _Section(NamedTuple):
 
 
 def chunks(text: str, *, markdown: bool) -> list[Chunk]:
-    """The document's chunks in order, each up to about CHUNK_TOKENS long; none if it holds only white space.
+    """Return the chunks of a document in order, each up to about `CHUNK_TOKENS` long; [] for white space.
 
-    With `markdown` they keep to blocks and sections, and a heading (or the mark that opens a code block)
-    goes with what follows it. A form feed ends a page. The time grows with the length, whatever the text is.
+    With `markdown`, chunks respect blocks and sections, and a heading (or the line that opens a code block) stays with
+    what follows it. A form feed ends a page. The time is linear in the length of any text.
     """
     found = _cut(text, markdown=markdown)
     breaks = find_pages(text)
@@ -103,7 +103,7 @@ def _cut(text: str, *, markdown: bool) -> list[Chunk]:
 
 
 def _first_words(text: str, sections: Sequence[_Section], section: int, start: int, end: int) -> tuple[int, int]:
-    """Passes over the headings that text[start:end] begins with: the section of what follows them, and its place."""
+    """Skip the headings at the start of text[start:end]; return the section of what follows, and its position."""
     body = sections[section].end if section >= 0 and sections[section].start == start else start
     while section + 1 < len(sections) and sections[section + 1].start < end:
         if text[body : sections[section + 1].start].strip():
@@ -114,7 +114,7 @@ def _first_words(text: str, sections: Sequence[_Section], section: int, start: i
 
 
 def _sections(text: str) -> list[_Section]:
-    """The headings of a Markdown text, in order."""
+    """Return the headings of a Markdown text in order."""
     path: dict[int, str] = {}
     found = []
     for heading in headings(text):

@@ -1,8 +1,7 @@
 """Finds what a sentence explicitly ends or takes back: "I no longer …", "I sold the car", "forget …", 我把车卖了.
 
-Cues are closed lists of words, English and Chinese. Sentences are of bounded length (see `split_sentences`), so that
-the time of the patterns is bounded too. A new value ("the rent is 950 now") is no ending: `governance.update_score`
-weighs it.
+Cues are closed lists of English and Chinese words. Sentences have bounded length (see `split_sentences`), and so has
+the time of the patterns. A new value ("the rent is 950 now") isn't an ending: `governance.update_score` weighs it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _END = (
 )
 _I = r"(?:i|we)"
 _SOFTLY = r"(?:(?:actually|just|also|already|finally|recently|now|really|officially|both)\s+)*"
-# The speaker is the subject, which a note leaves out: "Cancelled the gym".
+# The speaker is the subject, which notes leave out: "Cancelled the gym".
 _DONE_BY_SPEAKER = rf"(?:\b{_I}(?:'ve|\s+have|'m|\s+am|'re|\s+are)?\s+{_SOFTLY}|^\W*{_SOFTLY})"
 _GIVEN_UP = (
     r"(?:(?:stopped|done(?:\s+with)?|through\s+with)(?=\s+\w+ing\b)|quit|gave\s+up(?:\s+on)?|given\s+up(?:\s+on)?|packed\s+in"
@@ -98,7 +97,7 @@ _TRAILING = re.compile(
     r"|in\s+(?:january|february|march|april|may|june|july|august|september|october|november|december|(?:19|20)\d\d)))+$",
     re.IGNORECASE,
 )
-# A phrase that only points back names nothing.
+# Matches phrases that only point back and name nothing.
 _POINTS_BACK = re.compile(
     r"^(?:it|them|that|this|these|those|everything|anything|something|all|so|one|him|her|me|us)$"
     r"|^(?:his|her|their|its|that|this|these|those)\s+(?:one|thing|stuff)$",
@@ -116,9 +115,9 @@ _CODE = re.compile(r"[{}<>\\]|\w\(|\(\)|\w\[|[=;|]\s*$|\s==?\s|^\s*[#@*|/]|::|`|
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Holds an ending: `thing` is quoted from the sentence. `request`: the sentence asks to forget it.
+    """An ending, with the `thing` quoted from the sentence; `request` means that the sentence asks to forget it.
 
-    `verb`: the Chinese verb of an activity that has stopped ("不去学校了"), which the earlier statement must hold too.
+    `verb` is the Chinese verb of an activity that has stopped ("不去学校了"); the earlier statement must contain it.
     """
 
     thing: str
@@ -127,13 +126,13 @@ class Ending:
 
     @property
     def terms(self) -> frozenset[str]:
-        """Returns the index terms by which an earlier statement of the thing is recognised; none for "it"."""
+        """Index terms that an earlier statement of the thing is recognised by; empty for "it"."""
         return frozenset() if _POINTS_BACK.search(self.thing) else telling_terms(self.thing)
 
 
 @lru_cache(maxsize=1024)
 def find_endings(sentence: str) -> tuple[Ending, ...]:
-    """Finds what `sentence` ends or takes back; nothing when it asks, supposes, quotes or denies that."""
+    """Return what `sentence` ends or takes back; nothing if it asks, supposes, quotes or denies it."""
     plain = " ".join(sentence.replace("’", "'").replace("‘", "'").split())
     if _CODE.search(plain):
         return ()
@@ -149,7 +148,7 @@ def find_endings(sentence: str) -> tuple[Ending, ...]:
 
 
 def _find_thing(rule: re.Pattern[str], plain: str) -> list[tuple[str, str]]:
-    """Finds the thing that the rule matches, and its Chinese verb or nothing; at most one."""
+    """Return the thing that the rule matches and its Chinese verb ("" if none), as a list of at most one pair."""
     match = rule.search(plain)
     if match is None:
         return []
@@ -163,10 +162,10 @@ def _find_thing(rule: re.Pattern[str], plain: str) -> list[tuple[str, str]]:
 
 
 def telling_terms(text: str) -> frozenset[str]:
-    """Returns the index terms of `text` without those of general words and of Chinese grammar."""
+    """Return the index terms of `text` without general words and Chinese function words."""
     found = frozenset(terms(text)) - _GENERAL
     pairs = {term for term in found if len(term) > 1 and is_cjk(term[0]) and FUNCTION_CHARACTERS.isdisjoint(term)}
-    # A single Chinese character says little when the words that contain it are known.
+    # A single Chinese character adds little to the words that contain it.
     single = {term for term in found if len(term) == 1 and is_cjk(term)}
     latin = {term for term in found if not is_cjk(term[0])}
     return frozenset(latin | pairs | (single if not pairs and not latin else set()))

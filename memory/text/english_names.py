@@ -1,4 +1,4 @@
-"""Finds and sorts the names in English sentences: by their own words, the words beside them and word lists."""
+"""Finds and classifies names in English sentences by their own words, the surrounding words and word lists."""
 
 from __future__ import annotations
 
@@ -28,19 +28,22 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 _WITHIN = re.compile(r"\b(?:in|near|to)\s+$")
 _IN = re.compile(r"\bin\s+$")
 _AT = re.compile(r"\b(?:at|by|from)\s+(?:the\s+)?$")
-# A clause begins behind it: the capital says little there too.
+# A clause begins after these, so a capital letter there says little, too.
 _CLAUSE = re.compile(r"[:;“\"(]\s*$")
 _TITLE_BEGINS = re.compile(r"[“\"*_]\s*$")
 _ABBREVIATED = re.compile(r"\b[A-Z]{2,}\b")
 _CONNECTING = frozenset("with from into over upon about than that".split())
-# How far to the left a name's cues are looked for, in characters.
+# Number of characters to the left of a name that are searched for cues.
 _BEFORE = 60
 _AFTER = 30
 MAX_PERSON_WORDS = 4
 
 
 class _Place(NamedTuple):
-    """A part of a sentence that may be a name; `opens`: the sentence begins with it, so its capital says little."""
+    """A part of a sentence that may be a name.
+
+    `opens` is True if the sentence begins with it, so that its capital letter says little.
+    """
 
     name: str
     start: int
@@ -54,7 +57,7 @@ class _Place(NamedTuple):
 
 
 def find_english_names(text: str, start: int, end: int, lexicon: Lexicon) -> list[NameMatch]:
-    """The names in the sentence text[start:end]; they may overlap."""
+    """Return the names in the sentence text[start:end]; they may overlap."""
     sentence = text[start:end]
     found = [
         NameMatch(match.start(1), match.end(1), match.group(1), EntityKind.THING, 2)
@@ -66,7 +69,7 @@ def find_english_names(text: str, start: int, end: int, lexicon: Lexicon) -> lis
         found.append(NameMatch(match.start(group), match.end(group), match.group(group), EntityKind.PROJECT, 3))
     words = _WORD.findall(sentence)
     capitals = sum(word[0].isupper() and word != "I" for word in words)
-    # In a heading or a row of labels capitals say nothing: only lists of names and places do.
+    # Capitals say nothing in a heading or a row of labels: only names on the lists count there.
     headline = len(words) > 5 and capitals > 0.6 * len(words)
     for match in _SEQUENCE.finditer(sentence):
         for place in _parts(match, sentence):
@@ -77,13 +80,13 @@ def find_english_names(text: str, start: int, end: int, lexicon: Lexicon) -> lis
 
 
 def _is_title(quoted: str) -> bool:
-    """Whether every word that counts in `quoted` is capitalised, as in the title of a book or a song."""
+    """Tell whether every significant word of `quoted` is capitalised, as in the title of a book or a song."""
     words = [word for word in _WORD.findall(quoted) if len(word) > 3 and word not in _CONNECTING]
     return 0 < len(words) <= 8 and all(word[0].isupper() for word in words) and quoted.lower() not in cues.OPENERS
 
 
 def _parts(match: re.Match[str], sentence: str) -> Iterator[_Place]:
-    """Cuts capitalised words in a row at those that are capitalised for another reason than being a name."""
+    """Split a sequence of capitalised words at those whose capital has another reason than being part of a name."""
     tokens = [(match.start() + token.start(), match.start() + token.end()) for token in _INNER.finditer(match.group())]
     parts: list[list[tuple[int, int]]] = [[]]
     begins = {match.start()} if match.start() == 0 or _CLAUSE.search(sentence[: match.start()]) else set()
@@ -130,7 +133,7 @@ def _classify(place: _Place, lexicon: Lexicon) -> NameMatch | None:
 
 
 def _place_or_person(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
-    """A name that a place has; when people have it too, the words beside it decide, or nobody."""
+    """Classify a name on the list of places. If people have it, too, the surrounding words decide, or it is dropped."""
     if key.split(maxsplit=1)[0] not in lexicon.first_names:
         return place.to_match(EntityKind.PLACE, 2)
     if cues.GREETING.search(place.before) or cues.SAYS.match(place.after):
@@ -139,7 +142,7 @@ def _place_or_person(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | N
 
 
 def _of_words(place: _Place, words: list[str], lexicon: Lexicon) -> NameMatch | None:
-    """What a name of several words is."""
+    """Classify a name of several words."""
     plain = [_is_plain(word, lexicon) for word in words]
     if _roles(words) or cues.FORM_WORDS.intersection(words):
         return None
@@ -161,7 +164,7 @@ def _of_words(place: _Place, words: list[str], lexicon: Lexicon) -> NameMatch | 
 
 
 def _kind_by_own_words(place: _Place, words: list[str], plain: list[bool], lexicon: Lexicon) -> EntityKind | None:
-    """The kind that the first or last word of a name gives away, if one does."""
+    """Return the kind that the first or last words of a name imply, if any."""
     last = words[-1]
     if words[0] in cues.RANKS and not lexicon.is_common(words[1]) and words[1] not in ("of", "st", "st."):
         return EntityKind.PERSON
@@ -179,7 +182,7 @@ def _kind_by_own_words(place: _Place, words: list[str], plain: list[bool], lexic
 
 
 def _is_personal(words: list[str], lexicon: Lexicon) -> bool:
-    """Whether the words are a first name with what follows it: "Anna Lee", "George R. R. Martin"."""
+    """Tell whether the words are a first name and what follows it: "Anna Lee", "George R. R. Martin"."""
     if not 2 <= len(words) <= MAX_PERSON_WORDS or words[0] not in lexicon.first_names:
         return False
     if words[0] in lexicon.places and lexicon.is_common(words[-1]):
@@ -188,12 +191,12 @@ def _is_personal(words: list[str], lexicon: Lexicon) -> bool:
 
 
 def _may_be_personal(words: list[str], lexicon: Lexicon) -> bool:
-    """Whether the last word is a family's name, where nothing else says what the name is."""
+    """Tell whether the last word is a surname, for names that nothing else classifies."""
     return len(words) < MAX_PERSON_WORDS and words[-1] in lexicon.last_names and not any(map(lexicon.is_common, words))
 
 
 def _may_be_thing(place: _Place, words: list[str], lexicon: Lexicon) -> bool:
-    """Whether a name of several words looks like more than a heading or a row of abbreviations."""
+    """Tell whether a name of several words is more than a heading or a row of abbreviations."""
     odd = place.name.isupper() or "&" in place.name or words[0] == "project"
     if odd or any(len(word) == 1 or word[0].isdigit() for word in words) or cues.NO_THING.search(place.name):
         return False
@@ -201,7 +204,7 @@ def _may_be_thing(place: _Place, words: list[str], lexicon: Lexicon) -> bool:
 
 
 def _of_one_word(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
-    """What a name of one word is; one that the words beside it do not explain is none."""
+    """Classify a name of one word; it is dropped if the surrounding words don't explain it."""
     if place.name.isupper() and len(key) < 7:
         works = cues.BEFORE_ORGANISATION.search(place.before) and _AT.search(place.before)
         return place.to_match(EntityKind.ORGANISATION, 1) if works else None
@@ -214,7 +217,7 @@ def _of_one_word(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
             and not place.after.startswith(("'", "’"))
         ):
             return place.to_match(EntityKind.PLACE, 1)
-        # Places that the lists lack share their names with people, and people are seldom "in" anything.
+        # Places missing from the lists share names with people, and people are seldom "in" anything.
         if _IN.search(place.before) and not place.after.startswith(("'", "’")):
             return None
         said = (
@@ -240,10 +243,10 @@ def _of_one_word(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
 
 
 def _roles(words: list[str]) -> bool:
-    """Whether a word of a name is an office or a part of a plan, in the singular or the plural."""
+    """Tell whether a name contains an office or a part of a plan, in the singular or the plural."""
     return any(word in cues.ROLES or word.removesuffix("s") in cues.ROLES for word in words)
 
 
 def _is_plain(word: str, lexicon: Lexicon) -> bool:
-    """Whether a word of a name is an everyday word and no name of a family."""
+    """Tell whether a word of a name is an everyday word and no surname."""
     return lexicon.is_common(word) and word not in lexicon.last_names

@@ -1,4 +1,4 @@
-"""Which English words can be a finite verb: by a closed list of common verbs and their regular and irregular forms."""
+"""Recognises finite English verbs by a closed list of common verbs with their regular and irregular forms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BASES = (
     " tell tend test think throw tip tolerate train transfer travel treat try turn type upgrade use vary view visit"
     " row mend knit sew sail brew bike skate rehearse juggle volunteer vote wait wake walk want warn wash watch wear weigh welcome win wish work worry write"
 ).split()
-# Forms that are a simple past and nothing else (nor the base of the verb).
+# Forms that are a simple past and nothing else, not even the verb's base.
 SIMPLE_PAST = frozenset(
     "became began broke brought built bought came caught chose dealt drew drank drove ate fell felt found flew forgot froze"
     " gave went grew heard held kept knew led left lent lost made meant met paid rode rose ran said saw sold sent sang sat"
@@ -54,7 +54,7 @@ def _forms(base: str) -> tuple[str, ...]:
 
 
 FINITE = frozenset(form for base in _BASES for form in _forms(base)) | AUXILIARIES | frozenset(_IRREGULAR)
-# After one of these a word of the list is a noun: "my work", "the start of", "for rent".
+# A word of the list is a noun after one of these: "my work", "the start of", "for rent".
 NOUN_BEFORE = frozenset(
     "a an the my your his her its our their this that these those some any no every each another other of for in on at"
     " by with from to new old first second next last main weekly daily monthly yearly annual current favourite favorite"
@@ -63,12 +63,12 @@ NOUN_BEFORE = frozenset(
 
 
 def is_finite_verb(word: str, before: str) -> bool:
-    """Whether `word` is a finite verb after the word `before` ("" at the beginning); both in lower case."""
+    """Tell whether `word` is a finite verb after the word `before` ("" at the start); both are in lower case."""
     if word in AUXILIARIES:
         return True
     return word in FINITE and before not in NOUN_BEFORE and not before.endswith("'s") and not is_gerund(word)
 
 
 def is_gerund(word: str) -> bool:
-    """Whether a verb in lower case is an -ing form, and not one that merely ends so ("sing")."""
+    """Tell whether a lower-case verb is an -ing form, rather than a verb whose base ends so ("sing")."""
     return word.endswith("ing") and word not in _BASES

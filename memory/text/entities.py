@@ -1,7 +1,7 @@
-"""Finds names in text by rules: people, places, organisations, projects and things, in English and Chinese.
+"""Finds names of people, places, organisations, projects and things in English and Chinese text, by rules.
 
-What counts is the shape of a name, the words beside it and word lists (`Lexicon`). A name that fits no rule is left
-out: what it is about can still be found by words, while a wrong entity stands in everybody's graph.
+The rules look at the shape of a name, the surrounding words and word lists (`Lexicon`). A name that fits no rule is
+left out: it can still be found by words, whereas a wrong entity would appear in everyone's graph.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from memory.text.name_cues import NO_NAMES
 from memory.text.names import MAX_NAME_CHARS, Lexicon, NameMatch, is_wide, name_key
 from memory.text.sentences import sentence_ends
 
-# Text beyond this is not looked at.
+# Text after this many characters is ignored.
 MAX_CHARS = 20_000
 MAX_ENTITIES = 200
 
-# Code, addresses and paths; formulas, and what is to be filled in. Each pattern looks a bounded way ahead.
+# Matches code, addresses, paths, formulas and placeholders. Every pattern has a bounded look-ahead.
 _CODE = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|<[^<>\n]{1,200}>|\b(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"
     r"|(?<![\w.~-])[\w.~-]{0,100}/[\w./-]+|\\\[.{0,500}?\\\]|\\\(.{0,500}?\\\)|\\\w{1,20}\{[^{}\n]{0,200}\}"
@@ -36,7 +36,7 @@ _LINE_END = re.compile(r"\n")
 
 
 def find_entities(text: str, lexicon: Lexicon, *, speaker: str = "") -> list[NameMatch]:
-    """The names in `text` in reading order, not overlapping, the speaker's before them."""
+    """Return the names in `text` in reading order and without overlaps, preceded by the speaker's."""
     text = text[:MAX_CHARS]
     plain = _blank_out(_blank_out(text, _CODE), _LABEL)
     found: list[NameMatch] = []
@@ -44,26 +44,26 @@ def find_entities(text: str, lexicon: Lexicon, *, speaker: str = "") -> list[Nam
         found.extend(find_english_names(plain, start, end, lexicon))
     if is_wide(plain):
         found.extend(find_chinese_names(plain, lexicon))
-    # Code in the midst of a name leaves none.
+    # Drop names that contain blanked-out code.
     found = [one for one in found if text[one.start : one.end] == one.name]
     spoken = [NameMatch(0, 0, speaker.strip(), EntityKind.PERSON, 3)] if is_speaker_name(speaker) else []
     return spoken + _apart(found)[:MAX_ENTITIES]
 
 
 def is_speaker_name(speaker: str) -> bool:
-    """Whether a turn's speaker is called by a name and not by a role ("user", "Assistant 2")."""
+    """Tell whether a turn's speaker is called by a name rather than by a role ("user", "Assistant 2")."""
     key = name_key(speaker)
     bare = key.rstrip(" 0123456789")
     return len(key) > 1 and len(speaker) <= MAX_NAME_CHARS and bare not in NO_NAMES and len(bare) > 1
 
 
 def _blank_out(text: str, pattern: re.Pattern[str]) -> str:
-    """`text` with spaces for what `pattern` matches: places in it stay what they are."""
+    """Return `text` with matches of `pattern` replaced by spaces, so that positions stay the same."""
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
-    """Where the sentences and lines of `text` begin and end, without bullets and what introduces them ("Note: ")."""
+    """Return the spans of the sentences and lines of `text`, without bullets and lead-ins like "Note: "."""
     cuts = sorted({0, *sentence_ends(text), *(match.end() for match in _LINE_END.finditer(text)), len(text)})
     spans = []
     for start, end in pairwise(cuts):
@@ -75,7 +75,7 @@ def _sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _apart(found: list[NameMatch]) -> list[NameMatch]:
-    """Of names that overlap, the surer one, then the longer."""
+    """Resolve overlaps in favour of the name with the higher weight, then of the longer one."""
     kept: list[NameMatch] = []
     taken = bytearray(max((named.end for named in found), default=0))
     for named in sorted(found, key=lambda item: (-item.weight, item.start - item.end, item.start)):

@@ -1,4 +1,4 @@
-"""Puts the date behind a relative phrase of time, so that "yesterday" still means something a month later."""
+"""Adds the date to relative times, so that "yesterday" still means something a month later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from memory.text.periods import DAY
 from memory.text.timespan import Span, spans
 
-# Years outside of these are counts that were taken for dates.
+# Other years are counts that were taken for dates.
 FIRST_YEAR, LAST_YEAR = 1900, 2100
 
 # A bare "Friday" may be the last one or the next, and a date with its year needs no other.
@@ -22,11 +22,11 @@ _WRITTEN = re.compile(rf" ?\(({_DATE})\)")
 
 
 def add_dates(sentence: str, said: datetime) -> str:
-    """`sentence` with what its relative phrases of time mean, as ISO 8601 behind each: "yesterday (2024-03-01)".
+    """Return `sentence` with each relative time followed by its meaning in ISO 8601: "yesterday (2024-03-01)".
 
-    A week is an interval, "last week (2024-02-19/25)", a month or a year has no day, "last year (2023)". Phrases that
-    name no whole days, or may name several times ("in May", a bare weekday), stay as they are. `said` is when it was
-    said; days are those of its time zone (UTC when it has none).
+    A week becomes an interval, "last week (2024-02-19/25)"; a month or a year has no day, "last year (2023)". Phrases
+    that don't mean whole days, or may mean several times ("in May", a bare weekday), stay as they are. `said` is when
+    the sentence was said, and days are those of its time zone (UTC if it has none).
     """
     for phrase, span in relative_spans(sentence, said).items():
         place = sentence.find(phrase)
@@ -39,7 +39,7 @@ def add_dates(sentence: str, said: datetime) -> str:
 
 
 def relative_spans(sentence: str, said: datetime) -> dict[str, Span]:
-    """The relative phrases of time of `sentence` that mean one time, in order, with it. `said`: see above."""
+    """Return the relative times of `sentence` with a single meaning, by phrase, in order; it was said at `said`."""
     found: dict[str, list[Span]] = {}
     for span in list_spans(sentence, said):
         found.setdefault(span.phrase, []).append(span)
@@ -47,25 +47,25 @@ def relative_spans(sentence: str, said: datetime) -> dict[str, Span]:
 
 
 def list_spans(sentence: str, said: datetime) -> list[Span]:
-    """All times that `sentence` names, in order. `said`: see above."""
-    # Whole days are the same at noon, and what was read of a day is remembered.
+    """Return all times that `sentence` names, in order; it was said at `said`."""
+    # Days are the same at noon, and the results for a day are cached.
     moment = said.replace(hour=12, minute=0, second=0, microsecond=0, tzinfo=said.tzinfo or UTC)
     return spans(sentence, moment, moment.tzinfo or UTC)
 
 
 def remove_dates(sentence: str) -> str:
-    """`sentence` without the dates that `add_dates` puts in."""
+    """Return `sentence` without the dates that `add_dates` inserts."""
     return _WRITTEN.sub("", sentence)
 
 
 def first_date(sentence: str) -> str:
-    """The first date that `add_dates` has put into `sentence`; empty when there is none."""
+    """Return the first date that `add_dates` inserted into `sentence`, or ""."""
     found = _WRITTEN.search(sentence)
     return found.group(1) if found else ""
 
 
 def interval(span: Span) -> str | None:
-    """The whole days, months or years of `span` as ISO 8601, its end shortened; None if it is cut otherwise."""
+    """Return a span of whole days, months or years as ISO 8601 with its end shortened; None for any other span."""
     start, end = (moment.replace(tzinfo=None) for moment in (span.start, span.end))
     if not FIRST_YEAR <= start.year <= end.year <= LAST_YEAR or _time(start) or _time(end) or start >= end:
         return None
@@ -82,7 +82,7 @@ def _time(moment: datetime) -> timedelta:
 
 
 def _join_dates(first: str, last: str) -> str:
-    """`first/last`, of which `last` leaves out the leading parts that it shares with `first`."""
+    """Return `first/last`, leaving out the leading parts of `last` that it shares with `first`."""
     if first == last:
         return first
     parts, others = first.split("-"), last.split("-")

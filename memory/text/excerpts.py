@@ -1,4 +1,4 @@
-"""Cuts the part out of a long text that answers a question, at the ends of sentences."""
+"""Cuts the part that answers a question from a long text, at the ends of sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory.text.analysis import terms
 from memory.text.passages import spans
 from memory.text.sentences import sentence_ends
 
-# An agent is handed at most this many characters of one memory.
+# An agent gets at most this many characters of one memory.
 MAX_HIT_CHARS = 1_000
 ELLIPSIS = "…"
 # The weight of the share of a question's terms in a passage, added to their cosine similarity.
@@ -18,7 +18,7 @@ _TERMS_WEIGHT = 0.3
 
 
 class Excerpt(NamedTuple):
-    """Holds `text[start:end]` of a text of `characters`, with an ellipsis wherever something was cut."""
+    """The part text[start:end] of a text of `characters`, with an ellipsis wherever something was cut."""
 
     text: str
     start: int
@@ -26,15 +26,14 @@ class Excerpt(NamedTuple):
     characters: int
 
     def to_dict(self) -> dict[str, int]:
-        """Return the place of the excerpt, for a hit's metadata."""
+        """Return the position of the excerpt, for a hit's metadata."""
         return {"start": self.start, "end": self.end, "characters": self.characters}
 
 
 def make_excerpt(text: str, *, asked: Collection[str], similarities: Mapping[int, float]) -> Excerpt:
-    """Cut out the passage of `text` that fits a question best, with whole sentences around it, up to MAX_HIT_CHARS.
+    """Return the passage of `text` that fits a question best, with whole sentences around it, up to `MAX_HIT_CHARS`.
 
-    `asked` are the question's terms; `similarities` its similarity to the text's passages, by their place, as far as
-    they are known.
+    `asked` holds the question's terms, and `similarities` its known similarities to the text's passages, by index.
     """
     places = spans(text) or [(0, len(text))]
     wanted = set(asked)
@@ -52,12 +51,12 @@ def make_excerpt(text: str, *, asked: Collection[str], similarities: Mapping[int
 
 
 def _grow(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen [start, end) to whole sentences, then by sentences behind and before it in turn, as long as they fit."""
+    """Extend [start, end) to whole sentences, then by sentences after and before it in turn, as long as they fit."""
     room = MAX_HIT_CHARS - 2 * (len(ELLIPSIS) + 1)
     ends = sorted({0, *sentence_ends(text), len(text)})
     first, last = bisect_right(ends, start) - 1, bisect_left(ends, end)
     if ends[last] - ends[first] > room:
-        # A sentence longer than an excerpt: the passage itself ends at words.
+        # The sentence is longer than an excerpt, but the passage itself ends between words.
         return start, min(end, start + room)
     moved = True
     while moved:

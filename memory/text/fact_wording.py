@@ -1,9 +1,9 @@
-"""Checks that a turn says what a fact says: in the same words, from the subject of a statement on.
+"""Checks that a turn states a fact in the same words, from the subject of a statement on.
 
-Ana's "I live in Lisbon with my brother" bears "Ana lives in Lisbon". The two are compared word by word: "I" is the
+Ana's "I live in Lisbon with my brother" supports "Ana lives in Lisbon". The two are compared word by word: "I" is the
 speaker's name, "my" its genitive, and one verb may take the ending of the third person. Words of negation, plans or the
-past count like any other, so a fact that drops or adds one says something else. A fact may end before its statement
-does, unless the following words reverse it. Questions, suppositions, quotations and jokes bear nothing.
+past count like any other, so a fact that drops or adds one differs. A fact may end before its statement does, unless
+the following words reverse it. Questions, suppositions, quotations and jokes support nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memory.text.statements import Turn
 from memory.text.utterances import statements
 
 # The patterns match lower-case text in which "@" is the speaker (see `_plain`).
-# Cues that hold for their whole sentence, as those of `limits.SUPPOSED` do: it supposes, or reports what others say.
+# Cues that apply to their whole sentence, like those of `limits.SUPPOSED`: it supposes, or reports what others say.
 _SUPPOSED = re.compile(
     r"\b(?:in case|as long as|suppos\w+|assum\w+|hopefully|should|ought|would(?! like)|almost|nearly|someday|one day"
     r"|tempted|considering|thinking|let's|for (?:example|instance)|says?|said|tells?|told|asks?|asked|wrote|claim\w*"
@@ -70,10 +70,10 @@ _YOU = ((r"\byou\b", "@"), (r"\byour\b", "@'s"))
 _TOKEN = re.compile(
     rf"@(?:'s)?|[{CJK}]|\d+(?:[,.:/-]\d+)*|[^\W\d_{CJK}][^\W_{CJK}]*(?:[-/._'][^\W_{CJK}]+)*|(?P<mark>[,;:、()—–])"
 )
-# Another statement of the sentence begins here; behind a bare comma only with the speaker, or in Chinese.
+# Starts another statement of the sentence; after a bare comma only with the speaker, or in Chinese.
 _JOINT = re.compile(rf"(?:[,;]\s*|\s)(?:and|but|while|whereas)\s|;|,(?=\s*[{CJK}@])")
 _PIECE_END = re.compile(r"[,;:、()—–]|\b(?:and|but|while|whereas)\b")
-# These verbs have no statement as their object, so what follows "I live … and" without a subject is of "I" as well.
+# These verbs take no statement as an object, so that "I" is also the subject of what follows "I live … and".
 _VERBS = "live|work|own|play|speak|study|drive|teach|drink|eat|run|moved|lived|worked|studied|am (?:an?|from|in|at)"
 _OWN_VERB = re.compile(rf"@ (?:{_VERBS})\b(?!.*\b(?:wh\w+|how|because|as)\b)|@[住是对在叫姓会吃喝]")
 _SHARES = re.compile(rf"(?:{_VERBS}|have|like|love|prefer|\w+ed)\b|[{CJK}]")
@@ -82,7 +82,7 @@ _NEUTRAL = frozenset(
 )
 _THIRD_PERSON = {"am": "is", "are": "is", "have": "has", "were": "was"}
 _PRONOUNS = frozenset("he she they him her them his hers theirs their himself herself themselves 他 她".split())
-# A fact may end in front of these words of its statement.
+# A fact may end before these words of its statement.
 _MAY_FOLLOW = frozenset(
     "in at on for with from since by to near every each this last today yesterday and but or because who which where"
     " when while named called about after before during".split()
@@ -98,7 +98,7 @@ _NUMBER_WORDS = {
 
 
 class Wording(NamedTuple):
-    """Holds the parts of a fact that its turns have to say."""
+    """The parts of a fact that its turns must state."""
 
     holder: str
     value: str
@@ -108,8 +108,10 @@ class Wording(NamedTuple):
 def find_refusal(
     fact: Wording, turns: Sequence[Turn], places: Sequence[int], asked: Sequence[Turn]
 ) -> FactRefusal | None:
-    """Return why no statement of the turns at `places` says the fact, or None if one does. It may answer a turn of
-    `asked`."""
+    """Return why no statement of the turns at `places` states the fact, or None if one does.
+
+    The statement may answer a turn in `asked`.
+    """
     found = FactRefusal.UNSUPPORTED
     for place in places:
         turn = turns[place]
@@ -134,7 +136,7 @@ def find_refusal(
 
 
 def _refuse(fact: Wording, statement: str, turn: Turn, frame: str) -> FactRefusal | None:
-    """Return why the statement does not say the fact, alone or with the `frame` of the question that it answers."""
+    """Return why the statement doesn't state the fact, alone or with the `frame` of the question that it answers."""
     plain, bare = _plain(statement, turn), _plain(_OPENING.sub("", statement), turn)
     if is_question(statement):
         return FactRefusal.QUESTION
@@ -151,14 +153,14 @@ def _refuse(fact: Wording, statement: str, turn: Turn, frame: str) -> FactRefusa
     if not named <= {*said, *(word.removesuffix("'s") for word in said)} or (said[:1] == ["@"] and "@" not in named):
         return FactRefusal.HOLDER
     told = [plain, bare, *_list_later(bare), *([f"{frame} {bare}"] if frame else ())]
-    # "My cousin Ida rents a flat": Ida does.
+    # The subject of "My cousin Ida rents a flat" is Ida.
     whose = re.compile(rf"(?:[@\w]+'s \w+ |@的?(?:{_KIN}))(?={re.escape(holder)}(?![^\W{CJK}]|'))")
     results = {_compare(words, said) for words in (*told, *(whose.sub("", words, count=1) for words in told))}
     return None if None in results else next(iter(results - {FactRefusal.UNSUPPORTED}), _name_difference(plain, text))
 
 
 def _list_later(told: str) -> Iterator[str]:
-    """List the later statements of a sentence, with "@" where they leave out the "I" that the sentence begins with."""
+    """Yield the later statements of a sentence, with "@" where they leave out the "I" that the sentence begins with."""
     for joint in _JOINT.finditer(told):
         before, rest = told[: joint.start()], told[joint.end() :].lstrip()
         denied = _denies(before)
@@ -171,7 +173,7 @@ def _list_later(told: str) -> Iterator[str]:
 
 
 def _compare(told: str, said: Sequence[str]) -> FactRefusal | None:
-    """Return why `told` does not begin with the words of the fact or turns them round, or None if it says the fact."""
+    """Return why `told` doesn't begin with the words of the fact or reverses them later; None if it states it."""
     words = _words(told)
     if not said or len(words) < len(said):
         return FactRefusal.UNSUPPORTED
@@ -196,7 +198,7 @@ def _compare(told: str, said: Sequence[str]) -> FactRefusal | None:
 
 
 def _name_difference(plain: str, text: str) -> FactRefusal:
-    """Name the way in which a fact differs from a statement that has its value."""
+    """Return how a fact differs from a statement that contains its value."""
     if _denies(plain) != _denies(text):
         return FactRefusal.NEGATION
     for cue, refusal in ((_PLAN, FactRefusal.PLANNED), (_OVER, FactRefusal.PAST)):
@@ -220,8 +222,10 @@ def _frame_answer(question: Turn, turn: Turn) -> str:
 
 
 def _plain(text: str, turn: Turn, *, named: bool = False, own: Sequence[tuple[str, str]] = _I) -> str:
-    """Return `text` in lower case, without contractions and with "@" for the turn's speaker: for the name, for the
-    words that `own` replaces, and, if `named`, for each part of the name and for the role."""
+    """Return `text` in lower case, without contractions and with "@" for the turn's speaker.
+
+    "@" replaces the speaker's name and the words in `own`; if `named`, also each part of the name and the role.
+    """
     text = unicodedata.normalize("NFKC", text).replace("’", "'").lower()
     speaker = turn.speaker.lower()
     names = filter(None, [speaker, *([*speaker.split(), turn.role] if named else ())])
@@ -233,7 +237,7 @@ def _plain(text: str, turn: Turn, *, named: bool = False, own: Sequence[tuple[st
 
 
 def _words(text: str) -> list[tuple[str, int, bool]]:
-    """List the words of a plain text that matter, each with its end and whether a comma or the like precedes it."""
+    """Return the significant words of a plain text, each with its end and whether a comma or the like precedes it."""
     found, marked = [], False
     for match in _TOKEN.finditer(text):
         word = match.group().replace(",", "")
@@ -244,11 +248,11 @@ def _words(text: str) -> list[tuple[str, int, bool]]:
 
 
 def find_own_words(text: str, sources: Sequence[Turn]) -> set[str]:
-    """Find the content terms of `text` that are in none of the turns; `grounding` checks numbers and dates."""
+    """Return the content terms of `text` that are in none of the turns; `grounding` checks numbers and dates."""
     told = {term for turn in sources for term in terms(_with_dates(turn, turn.text))}
     told |= {term for turn in sources for term in terms(turn.speaker or turn.role)}
     own = {term for term in terms(text) if term not in told and not is_light(term) and not _NUMBER.search(term)}
-    # A pair of Chinese characters is new wherever two words meet.
+    # Chinese pairs are new wherever two words meet, so only single characters count.
     return {term for term in own - FUNCTION_CHARACTERS if len(term) == 1 or not is_cjk(term[0])}
 
 
@@ -257,8 +261,10 @@ def _with_dates(turn: Turn, text: str) -> str:
 
 
 def agree(one: str, other: str) -> bool:
-    """Tells whether two facts of one holder, attribute and value say the same: one has all words of the other, and
-    both deny, plan or speak of the past, or neither does."""
+    """Tell whether two facts with the same holder, attribute and value say the same.
+
+    One must contain all words of the other, and they must agree in negation, plans and the past.
+    """
     one, other = one.lower(), other.lower()
     if _denies(one) != _denies(other) or any(
         bool(cue.search(one)) != bool(cue.search(other)) for cue in (_PLAN, _OVER)

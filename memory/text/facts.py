@@ -1,9 +1,9 @@
-"""Which of the facts that a language model read in turns are said there: strict, and by rules alone.
+"""Checks by strict rules that the facts a language model read in turns are really stated there.
 
-A fact stands on one clause, of a turn that it names, which has its value, says so of its holder, and neither asks,
-supposes, wishes, quotes nor plans it; which agrees with the fact in what is denied, over or past; and no number, name,
-date or telling word of the fact is in none of its turns. What is worded so differently that this cannot be seen is
-refused: the turn itself is there to be found.
+A fact rests on one clause of a turn that it names. The clause contains the value, speaks of the fact's holder, doesn't
+ask, suppose, wish, quote or plan it, and agrees with the fact in negation and tense. Every number, name, date and
+content word of the fact occurs in one of its turns. Facts that are worded too differently to check are refused: the
+turn itself can still be found.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ MAX_ATTRIBUTE_WORDS = 4
 MAX_SOURCES = 4
 _BARE_FIELDS = ("holder", "attribute", "value", "text")
 UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-# What the gate puts in place of what must not be kept.
+# The word that the gate puts in place of redacted text.
 _REDACTED = re.compile(r"\bredacted\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that was said. `sources`: the places, in the turns that were read, of those that it rests on.
+    """A fact that was stated.
 
-    `alone`: whether each of them says all of it by itself; else it rests on them together. `time`: when it was so.
+    `sources` holds the places of the turns that it rests on, among the turns that the model read. If `alone` is set,
+    each of them states all of it; else only all of them together do. `time` is its date.
     """
 
     holder: str
@@ -48,9 +49,10 @@ class Fact:
 
 
 def check_fact(raw: Mapping[str, Any], turns: Sequence[Turn], *, first_new: int) -> Fact | FactRefusal:
-    """The fact that `raw` spells (holder, attribute, value, text, time, turns: numbers from 1), or why it is none.
+    """Return the fact in a model's `raw` answer, or the reason to refuse it.
 
-    `turns`: all that the model read, oldest first; those from the place `first_new` on are new. Pure.
+    `raw` has a holder, an attribute, a value, a text, a time and turns numbered from 1. `turns` holds all turns that
+    the model read, oldest first; those at `first_new` or later are new.
     """
     fields = _fields(raw)
     if fields is None:
@@ -86,14 +88,14 @@ def check_fact(raw: Mapping[str, Any], turns: Sequence[Turn], *, first_new: int)
 
 
 def bears(text: str, value: str, turn: Turn) -> bool:
-    """Whether the turn by itself has every telling word, number, name and date of a fact."""
+    """Tell whether the turn alone contains every content word, number, name and date of a fact."""
     if find_invented(text, [turn]) or find_invented(value, [turn]):
         return False
     return not find_own_words(text, [turn])
 
 
 def is_still_told(holder: str, value: str, text: str, turns: Sequence[Turn]) -> bool:
-    """Whether what is left of the turns that a fact rests on still says it."""
+    """Tell whether the remaining turns of a fact still state it."""
     if find_invented(text, turns) or find_invented(value, turns):
         return False
     asked = [turn for turn in turns if is_question(turn.text)]
@@ -101,7 +103,7 @@ def is_still_told(holder: str, value: str, text: str, turns: Sequence[Turn]) -> 
 
 
 def _fields(raw: Mapping[str, Any]) -> tuple[str, str, str, str, date | None] | None:
-    """Holder, attribute, value, text and time; None when one of them is none."""
+    """Return holder, attribute, value, text and time, or None if one of them is malformed."""
     said: list[str] = []
     for name in _BARE_FIELDS:
         value = raw.get(name)

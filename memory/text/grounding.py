@@ -1,8 +1,8 @@
-"""Finds numbers, dates and names of a statement that the messages it is said to come from do not hold.
+"""Finds numbers, dates and names in a statement that its source messages don't contain.
 
-For what a language model writes: a statement may be put in other words, but a number or a name that is in none of its
-messages is made up, or of somebody else. Without a model of the language this is a check of surfaces, and strict: what
-is worded so differently that it cannot be found counts as made up.
+A language model may put a statement in other words, but a number or name in none of its messages is made up, or belongs
+to another person. The check compares surface forms, without a language model, and is strict: wordings that it doesn't
+recognise count as made up.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HAN_DIGITS = {**{digit: value for value, digit in enumerate("零一二三四五
 _HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
 _HAN = f"[{''.join(_HAN_DIGITS)}十百千万亿]"
 _HAN_NUMBER = re.compile(f"{_HAN}+")
-# Counted or dated: without a unit 一 and 万 are parts of words.
+# Matches Chinese numerals only before a unit, because 一 and 万 are otherwise parts of words.
 _HAN_COUNT = re.compile(
     rf"(?<!第)({_HAN}+)(?=[个天日号周月年点块元次人岁名位条件台辆本只张页组层层米里克斤吨倍折度]|小时|分钟|公里|美元|欧元|星期)"
 )
@@ -61,7 +61,7 @@ _SUBJECTS = frozenset(
     """user users assistant agent speaker customer client person people everyone everybody someone somebody nobody team
     family group member members participant participants message conversation session""".split()
 )
-# What follows a name that opens a sentence and does not often follow another word there.
+# Matches what follows a name at the start of a sentence, and seldom follows another word there.
 _AFTER_NAME = re.compile(
     r"(?:['’]s\b|\s+(?:(?:and|or|&)\s+[^\W\d_a-z]|[^\W\d_a-z]|(?:is|was|has|had|will|would|can|could|wants|does|did|also"
     r"|[a-z]{2,}(?:s|ed))\b|(?:said|told|went|got|made|took|gave|bought|met|saw|came|left|lost|won|sold|began|chose)\b))"
@@ -80,11 +80,11 @@ _HAN_QUOTED = re.compile(r"[《「『“]([^》」』”]{2,40})[》」』”]")
 
 
 def find_invented(text: str, sources: Sequence[Turn], conversation: Sequence[Turn] = ()) -> str | None:
-    """The first date, number or name of `text` that is in none of `sources`; None when all are there.
+    """Return the first date, number or name of `text` that is in none of `sources`, or None if all are.
 
-    What the sources say of time counts as said: the days on which they were said, and those that "yesterday" and the
-    like mean; and where they say "you" or "we", so do the speakers of `conversation` (all messages). The words that it
-    has as names are names also where `text` begins with them.
+    The days on which the sources were said count as said, and so do the days that "yesterday" and the like mean. If the
+    sources say "you" or "we", so do the names of the speakers in `conversation` (all messages). Names that
+    `conversation` contains are recognised in `text` even at the start of a sentence.
     """
     text = _normal(text)
     told = [_normal(f"{turn.speaker or turn.role}: {turn.text}") for turn in sources]
@@ -110,7 +110,7 @@ def _normal(text: str) -> str:
 
 
 def _list_spans(turn: Turn) -> Iterator[Span]:
-    """The day on which a turn was said, and the times that it names."""
+    """Yield the day on which a turn was said, and the times that it names."""
     said = turn.occurred_at
     if said is None:
         return
@@ -121,8 +121,10 @@ def _list_spans(turn: Turn) -> Iterator[Span]:
 
 
 def _without_dates(text: str, meant: Sequence[Span], days: Sequence[tuple[date, date]]) -> str:
-    """`text` without the times of `meant`, and the dates that are the first or last of `days`, or month or year of
-    theirs."""
+    """Return `text` without the times in `meant`, and without dates that match a first or last day of `days`.
+
+    A date without a day or a year matches by what it has.
+    """
     for written in filter(None, map(interval, meant)):
         text = text.replace(written, " ")
     for pattern in _DATES:
@@ -153,9 +155,10 @@ def _weekday(match: re.Match[str]) -> int:
 
 
 def _numbers(text: str, *, all_han: bool) -> Iterator[tuple[float, str]]:
-    """(value, as written) of the numbers in digits, English and Chinese words; "one" and 一 are mostly none.
+    """Yield (value, as written) for numbers in digits, English words and Chinese numerals.
 
-    `all_han`: also of Chinese numerals that nothing shows to be counts.
+    Unless `all_han` is set, "one" and 一 are skipped, which are mostly not numbers, and so are Chinese numerals without
+    a unit.
     """
     for match in _DIGIT.finditer(text):
         value = float(match.group().replace(",", ""))
@@ -183,7 +186,7 @@ def _scale_behind(text: str, end: int) -> int:
 
 
 def _read_number_words(words: Sequence[str]) -> Iterator[float]:
-    """The values of number words in a row: "two hundred and five" is one, "two three" are two."""
+    """Yield the values of consecutive number words: "two hundred and five" is one, "two three" are two."""
     total = current = 0
     last = ""
     for word in words:
@@ -204,7 +207,7 @@ def _read_number_words(words: Sequence[str]) -> Iterator[float]:
 
 
 def _han_value(numeral: str) -> float | None:
-    """The value of a Chinese numeral: 三十五, 两千零五, 二〇二四, 三万五千."""
+    """Return the value of a Chinese numeral like 三十五, 两千零五, 二〇二四 or 三万五千, None if it isn't one."""
     if not any(character in "十百千万亿" for character in numeral):
         return float("".join(str(_HAN_DIGITS[character]) for character in numeral))
     total = section = digit = 0
@@ -248,7 +251,7 @@ def _words(text: str) -> Iterable[str]:
 
 
 def _names_of(turn: Turn) -> Iterator[str]:
-    """The speaker, and the words that have a capital where no sentence begins."""
+    """Yield the speaker's name, and words that are capitalised inside a sentence."""
     yield from (word.lower() for word in _words(_normal(turn.speaker)))
     text = _normal(turn.text)
     for match in _WORD.finditer(text):

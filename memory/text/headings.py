@@ -1,6 +1,6 @@
-"""The headings of a Markdown text, by CommonMark's rules for blocks, read line by line in time linear in the length.
+"""Finds the headings of a Markdown text by CommonMark's block rules, line by line and in linear time.
 
-Headings in quotes and lists, in code and in HTML are none: they open no section of the text.
+Headings inside quotes, lists, code and HTML are ignored, because they don't start a section of the text.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# What ends a line in CommonMark.
+# A line with its ending, as CommonMark defines them.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
 _CLOSING = re.compile(r"(?:(?<=[ \t])|\A)#+\Z")
@@ -23,7 +23,7 @@ _TAB = 4
 
 
 class Heading(NamedTuple):
-    """A heading at [start, end) of the text, in characters with its line end; `level` is 1 to 6."""
+    """A heading at [start, end) of the text, in characters and including its line ending; `level` is 1 to 6."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class Heading(NamedTuple):
 
 
 def headings(text: str) -> list[Heading]:
-    """The headings of the text itself, in order."""
+    """Return the headings in order, without those inside other blocks."""
     if "#" not in text and "=" not in text and "-" not in text:
         return []
     reader = _Reader(text)
@@ -42,24 +42,24 @@ def headings(text: str) -> list[Heading]:
 
 
 class _Reader:
-    """Where in the structure of blocks the reading is."""
+    """Tracks the position in the block structure while lines are read."""
 
     def __init__(self, text: str) -> None:
         self.found: list[Heading] = []
         self._text = text
-        # The mark that an open block of code ends with, and the sign that open HTML ends with ("": a blank line).
+        # The mark that closes the open code block, and the one that closes open HTML ("" stands for a blank line).
         self._fence = ""
         self._html: str | None = None
-        # How far the text of the open list item is indented; 0: none is open.
+        # Indentation of the open list item's text; 0 if no item is open.
         self._item = 0
-        # It began with its mark alone: a blank line ends it.
+        # The item began with a bare marker, so a blank line ends it.
         self._is_bare = False
-        # Where the open paragraph begins; that of a quote or an item goes on in lines without its mark.
+        # Start of the open paragraph. A paragraph in a quote or an item goes on in lines without their marker.
         self._paragraph: int | None = None
         self._goes_on = False
 
     def read(self, start: int, end: int, line: str) -> None:
-        """Takes the next line, without its end."""
+        """Process the next line, given without its ending."""
         bare = line.strip(" \t")
         if self._fence:
             self._close_fence(line, bare)
@@ -78,7 +78,7 @@ class _Reader:
                 self._paragraph = start
 
     def _begin_block(self, start: int, end: int, line: str, bare: str) -> bool:
-        """Whether the line begins (or ends) something else than text."""
+        """Tell whether the line begins or ends a block other than a paragraph."""
         if _indent(line) >= _TAB:
             return False
         if line.lstrip(" ")[0] not in "#=-`~*_>+<0123456789":
@@ -115,7 +115,7 @@ class _Reader:
         return True
 
     def _may_begin(self, item: re.Match[str], line: str) -> bool:
-        """In the middle of a paragraph a list begins with 1 and not with an empty item."""
+        """Tell whether a list item may start here; inside a paragraph only a non-empty bullet or item 1 may."""
         if self._paragraph is None:
             return True
         return item[1] in (None, "1") and bool(line[item.end() :].strip())
@@ -130,6 +130,6 @@ class _Reader:
 
 
 def _indent(line: str) -> int:
-    """The columns before the first character that is neither space nor tab."""
+    """Return the number of columns before the first character that is neither a space nor a tab."""
     before = line[: len(line) - len(line.lstrip(" \t"))]
     return len(before.expandtabs(_TAB)) if "\t" in before else len(before)

@@ -1,7 +1,7 @@
-"""A retrieval node for workflows: asks a group's memory about what a node is given, and writes the answer as history.
+"""A retrieval node for workflows: queries a group's memory with a node's inputs and formats the results as history.
 
-Nothing but the standard library, so that a workflow can use it wherever it runs; how the question travels is `ask`'s
-business (POST /api/v1/memory/query over HTTP, or a call in the same process).
+It needs only the standard library, so that it runs inside any workflow. The given `ask` carries out the query, either
+over HTTP (POST /api/v1/memory/query) or within the process.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# What a node's question is read from: the first of these that says something.
+# Inputs that the question is read from; the first with text wins.
 INPUTS = ("topic", "content", "document")
 MAX_QUERY_CHARS = 2_000
-# A single memory takes no more of the history than this.
+# Maximum length of a single memory in the history.
 MAX_ITEM_CHARS = 600
 
-# Given group and question, gives results of {"content", "source", "score"}.
+# Takes a group and a question, and returns results as {"content", "source", "score"}.
 Ask = Callable[[str, str], Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """`text` for the next node's prompt (empty: nothing is remembered), what was asked, and the results behind it."""
+    """`text` for the next node's prompt (empty if nothing is remembered), the query, and the results in the text."""
 
     text: str
     query: str
@@ -30,10 +30,10 @@ class History:
 
 
 def history(inputs: Mapping[str, Any], *, group_id: str, ask: Ask) -> History:
-    """What the group remembers of the topic of a node's `inputs`, else of its content, else of its document.
+    """Return what the group remembers about the topic of a node's `inputs`, or else its content, or else its document.
 
-    The frame is Chinese when the question is, else English. Without a question nothing is asked. Raises what `ask`
-    raises.
+    The labels are Chinese if the question is, else English. Nothing is asked without a question. Errors of `ask` pass
+    through.
     """
     query = question_of(inputs)
     results = [dict(result) for result in ask(group_id, query)] if query else []
@@ -41,7 +41,7 @@ def history(inputs: Mapping[str, Any], *, group_id: str, ask: Ask) -> History:
 
 
 def question_of(inputs: Mapping[str, Any]) -> str:
-    """The first of INPUTS that is a text, on one line and cut to what a query may have; empty if none is."""
+    """Return the first of `INPUTS` that contains text, on one line and cut to `MAX_QUERY_CHARS`; else ""."""
     for name in INPUTS:
         value = inputs.get(name)
         if isinstance(value, str) and (flat := " ".join(value.split())):
@@ -50,9 +50,9 @@ def question_of(inputs: Mapping[str, Any]) -> str:
 
 
 def format_results(results: Sequence[Mapping[str, Any]], *, chinese: bool) -> str:
-    """The results as a list under a heading, in their order; empty without results.
+    """Return the results as a numbered list under a heading, in their order; "" if there are none.
 
-    Each is on one line, so that none can pass for a heading or for another one.
+    Each result is on one line, so that its text can't pass for a heading or for another result.
     """
     if not results:
         return ""
@@ -70,6 +70,6 @@ def format_results(results: Sequence[Mapping[str, Any]], *, chinese: bool) -> st
 
 
 def is_chinese(text: str) -> bool:
-    """Whether Chinese characters make up most of it, each counted as two Latin letters."""
+    """Tell whether most of `text` is Chinese, counting a Chinese character as two Latin letters."""
     characters = sum("\u4e00" <= letter <= "\u9fff" for letter in text)
     return characters * 2 > sum(letter.isascii() and letter.isalpha() for letter in text)

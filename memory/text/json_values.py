@@ -1,7 +1,7 @@
-"""JSON values between clients, PostgreSQL and answers: what can be stored and given back, and where something cannot.
+"""Checks which JSON values can be stored and returned, and encodes stored ones.
 
-jsonb keeps a number of any size, and gives a whole one back as an int: 1e20 comes back as 100000000000000000000, which
-no 64 bits hold and orjson does not write.
+jsonb stores numbers of any size and returns whole ones as int: 1e20 comes back as 100000000000000000000, which exceeds
+64 bits, so that orjson can't write it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**64 - 1
 
 
 class JsonFault(NamedTuple):
-    """What is wrong (a sentence's predicate) and where: `a.b[3]`, empty for the value itself."""
+    """The problem (the predicate of a sentence) and its place like `a.b[3]`, "" for the value itself."""
 
     place: str
     problem: str
 
 
 def fault_of(value: Any, *, most_levels: int) -> JsonFault | None:
-    """The first thing in `value` that cannot be stored; None when all of it can. Levels are objects and lists."""
+    """Return the first problem in `value` that prevents storing it, or None. Levels are objects and lists."""
     waiting: list[tuple[str, Any, int]] = [("", value, 1)]
     while waiting:
         place, item, level = waiting.pop()
@@ -40,7 +40,7 @@ def fault_of(value: Any, *, most_levels: int) -> JsonFault | None:
 
 
 def encode(value: Any, *, option: int = 0) -> bytes:
-    """`value` as JSON. A whole number beyond 64 bits, which an earlier MemOS has stored, is written as a float."""
+    """Encode `value` as JSON. Whole numbers beyond 64 bits, which earlier versions stored, are written as floats."""
     try:
         return orjson.dumps(value, option=option)
     except TypeError:
@@ -48,7 +48,7 @@ def encode(value: Any, *, option: int = 0) -> bytes:
 
 
 def _inner(place: str, item: dict[str, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
-    # The last is looked at first, so that what is found is the first.
+    # The caller pops from the end, so reversing makes it find the first problem.
     if isinstance(item, list):
         yield from ((f"{place}[{index}]", inner) for index, inner in reversed(list(enumerate(item))))
     else:
@@ -75,7 +75,7 @@ def _problem(item: Any) -> str:
         return ""
     if not isinstance(item, int | float):
         return "is no JSON value."
-    # A comparison with NaN is false.
+    # Comparisons with NaN are false.
     if LEAST_WHOLE <= item <= MOST_WHOLE and (isinstance(item, int) or item < MOST_WHOLE):
         return ""
     if isinstance(item, float) and not math.isfinite(item):
@@ -92,7 +92,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def characters_of(text: str) -> str:
-    """`text` as it can be stored and sent: without NUL, a lone surrogate as the sign of what is no character."""
+    """Return `text` in a form that can be stored: without NUL, and with lone surrogates replaced."""
     text = text.replace("\0", "")
     return text if _is_unicode(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

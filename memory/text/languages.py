@@ -1,6 +1,6 @@
-"""Estimates which share of a text a model that has learned English can read, by script and by function words.
+"""Estimates how much of a text a model for English can read, by script and by function words.
 
-The function words of other languages that are written in Latin letters come from the Stopwords ISO collection.
+The function words of other languages in Latin script come from the Stopwords ISO collection.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import stopwordsiso
 
 from memory.text.analysis import is_cjk
 
-# Languages in Latin letters whose function words are looked for.
+# Languages in Latin script whose function words are checked.
 LANGUAGES = ("es", "pt", "fr", "de", "it", "nl", "pl", "tr", "vi", "cs", "sv", "da", "no", "fi", "hu", "ro", "id")
-# A text is in another language if this share of its words are function words of that language.
+# A text is in another language if at least this share of its words are function words of that language.
 FOREIGN_SHARE = 0.25
 
 _WORD = re.compile(r"[^\W\d_]+", re.UNICODE)
@@ -25,8 +25,11 @@ _WORD = re.compile(r"[^\W\d_]+", re.UNICODE)
 def unread_letters(
     text: str, *, scripts: Collection[str] = ("LATIN",), languages: Collection[str] = frozenset()
 ) -> float:
-    """Returns the share (0..1) of the letters of `text` that a model cannot read: those of other `scripts` but Chinese,
-    Japanese and Korean, and all Latin ones if the text is in another language than English and `languages`."""
+    """Return the share (0..1) of the letters of `text` that a model cannot read.
+
+    These are letters of other `scripts`, CJK excepted, and all Latin ones if the text is in another language than English
+    and `languages`.
+    """
     letters = [character for character in text if character.isalpha()]
     other = find_other_language(text)
     is_unread = other is not None and other not in languages
@@ -37,11 +40,11 @@ def unread_letters(
 
 
 def find_other_language(text: str) -> str | None:
-    """Returns the language of a text in Latin letters, that of which it has the most function words; None if it is in
+    """Return the language of a text in Latin letters, that of which it has the most function words; None if it is in
     English.
 
-    A single one is enough if there is no English one and a word in small letters has a letter that English lacks: names
-    such as "São Paulo" are in English texts, too.
+    A single one is enough if there is no English one and a lower-case word has a letter that English lacks; names such
+    as "São Paulo" occur in English texts, too.
     """
     written = _WORD.findall(text)
     words = [word.lower() for word in written]

@@ -1,8 +1,8 @@
-"""Makes questions that ask for a memory by its topic: for models that learn it, and for asking them again.
+"""Makes questions that ask for a memory by its topic, to train models with and to test them.
 
-A memory's topic is a noun phrase of its text: a thing with its article or owner, or a name. A text without one, and one
-whose phrase only makes sense in its conversation ("that", "his car"), has no question. The wording is English, or
-Chinese for a text that is mostly Chinese. Nothing here depends on anything but the text and its speaker.
+A memory's topic is a noun phrase of its text: a thing with its article or owner, or a name. A text without one, or
+whose phrase only makes sense in its conversation ("that", "his car"), has no question. The wording is Chinese for texts
+that are mostly Chinese, else English. The result depends only on the text and its speaker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memory.text.sentences import is_question, is_small_talk, split_sentences, s
 MAX_WORDS = 4
 MAX_CHARS = 80
 _MOSTLY = 0.5
-# Words in brackets, as the gate puts them in the place of a secret, ask for nothing.
+# Matches words in brackets, which the gate puts in the place of secrets.
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 _QUESTION_MARKS = ("?", "？")
 
@@ -43,13 +43,13 @@ _PREPOSITIONS = frozenset("about at behind by during for from in into near of on
 _AUXILIARIES = frozenset(
     "is are was were am has have had can could may might must shall should will would does did do".split()
 )
-# Heads that say nothing without what follows them.
+# Heads that mean nothing without what follows them.
 _VAGUE = frozenset(
     """afternoon beginning best bit case couple day days end evening fact few first idea kind left lot matter middle
     moment month morning night number one ones only others pair part point problem question reason rest right
     same second sort thing things time times type way ways week weekend whole worst year""".split()
 )
-# An inflected word behind a noun is its verb more often than a noun.
+# An inflected word after a noun is more often its verb than another noun.
 _INFLECTED = re.compile(r"(?:[^\Wsui_]s|ed|ly|ing)$")
 
 _CN_OWNER = r"(?:我们?|咱们?)的?"
@@ -61,7 +61,7 @@ _CN_KIN = (
     r"(?:爸|妈|爷|奶|外公|外婆|哥|姐|弟|妹|叔|舅|姑|姨|伯|老公|老婆|丈夫|妻子|儿子|女儿|男友|女友|同事"
     r"|朋友|老板|上司|下属|邻居|同学|老师)"
 )
-# Characters that make a verb of what should be a thing.
+# Characters that make a verb of a supposed thing.
 _CN_VERBAL = re.compile(
     "[跑完留做去来说看想吃喝给让把被先再到了过着得切改换搬问答找送开拿没可不能很太真更最也都就才还谁吗呢吧]"
 )
@@ -74,7 +74,7 @@ _CN_OBJECT = re.compile(
 )
 _CN_ALLERGY = re.compile(r"我对(?P<thing>[\u4e00-\u9fff]{1,6})过敏")
 _CN_NAMED = re.compile(r"[《「“](?P<thing>[^》」”]{2,16})[》」”]|(?P<name>[A-Za-z][A-Za-z0-9.+-]{2,20})")
-# These open a sentence and are no subject: times, manners, pronouns, verbs.
+# Words that start a sentence but aren't its subject: times, manners, pronouns, verbs.
 _CN_NO_SUBJECT = re.compile(
     r"^(?:今[天年晚早]|明[天年]|昨[天晚]|前天|后天|上[周个]|下[周个]|这[个次里样些周]?|那[个次里样些]?|去年|以[前后]|最近"
     r"|现在|目前|每|如果|因为|所以"
@@ -85,12 +85,12 @@ _CN_NO_SUBJECT = re.compile(
 
 
 def is_chinese(text: str) -> bool:
-    """Return whether most of its letters are Chinese, Japanese or Korean."""
+    """Tell whether most of the letters are Chinese, Japanese or Korean."""
     return cjk_share(text) >= _MOSTLY
 
 
 def cue_of(text: str, speaker: str = "") -> str:
-    """Return what `text`, said by `speaker`, is about, as a noun phrase; empty when nothing of it can be asked for."""
+    """Return the topic of `text`, said by `speaker`, as a noun phrase; "" if it has none to ask for."""
     plain = _BRACKETS.sub(" ; ", text)
     find = _find_chinese if is_chinese(plain) else _find_english
     for sentence in split_sentences(plain):
@@ -103,12 +103,12 @@ def cue_of(text: str, speaker: str = "") -> str:
 
 
 def ask_for(cue: str, *, chinese: bool = False) -> str:
-    """Return the question that a model learns to answer."""
+    """Return the question that a model is trained to answer."""
     return f"关于{cue}，你记得什么？" if chinese else f"What do you remember about {cue}?"
 
 
 def ask_otherwise(cue: str, *, chinese: bool = False) -> str:
-    """Return the same in other words, which a model does not see in training."""
+    """Return a paraphrase of the question, which training doesn't show."""
     return f"说到{cue}，你知道些什么？" if chinese else f"What can you tell me about {cue}?"
 
 
@@ -146,7 +146,7 @@ def _name_owner(words: list[str], speaker: str) -> str:
 
 
 def _phrases(words: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the noun phrases, each with its class, the best 0: owned or known things, names, new things."""
+    """Yield noun phrases with their class, 0 being best: owned or known things, names, new things."""
     for place, word in enumerate(words):
         lower = word.lower()
         if lower in _ARTICLES:
@@ -180,7 +180,7 @@ def _is_name(words: list[str], place: int) -> bool:
 
 
 def _run(words: list[str], article: int) -> list[str]:
-    """Return the words of a noun phrase behind its article, up to what may be the verb; none if that is unclear."""
+    """Return the words of a noun phrase after its article, up to a possible verb; [] if that is unclear."""
     run: list[str] = []
     # Verbs never follow a preposition.
     is_object = article > 0 and words[article - 1].lower() in _PREPOSITIONS
@@ -191,14 +191,14 @@ def _run(words: list[str], article: int) -> list[str]:
         if len(run) == MAX_WORDS:
             return []
         if run and not is_object and _INFLECTED.search(lower):
-            # A plural before its auxiliary is a noun. Otherwise the words before it may be no noun without it.
+            # A plural before its auxiliary is a noun. Otherwise a single word before it may not be a noun on its own.
             if words[place + 1 : place + 2] and words[place + 1].lower() in _AUXILIARIES:
                 return [*run, word]
             return run if len(run) > 1 else []
         run.append(word)
     if not run or run[-1][0].isdigit() or (run[-1].lower().endswith(("ly", "er", "est")) and len(run) == 1):
         return []
-    # A plural noun may have its verb next to it: "the customers pay".
+    # A plural noun may be followed by its verb: "the customers pay".
     return run[:1] if run[0].islower() and run[0].endswith("s") and not is_object else run
 
 

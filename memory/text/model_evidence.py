@@ -1,5 +1,6 @@
-"""What a language model answers of a preference, whether a statement or choices show it: its fields, and whose turns
-it names. What these turns bear is for those to judge who know what shows it.
+"""Reads a language model's answer about a preference, which a statement or repeated choices may show.
+
+Its fields and the owners of its turns are checked here; the callers check what the turns show.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from memory.text.statements import Turn
 
 @dataclass(frozen=True, slots=True)
 class ModelEvidence:
-    """What a preference is about, whether that is wanted, and the places of the turns that are to show it, in order."""
+    """The object of a preference, whether it is wanted, and the places in order of the turns that should show it."""
 
     about: str
     wanted: bool
@@ -24,10 +25,10 @@ class ModelEvidence:
 def read_evidence(
     raw: Mapping[str, Any], turns: Sequence[Turn], *, first_new: int, most_turns: int, all_new: bool
 ) -> ModelEvidence | FactRefusal:
-    """What `raw` spells (holder, object, wanted, turns: numbers from 1), or why that is none.
+    """Return what `raw` says (holder, object, wanted, turns numbered from 1), or the reason to refuse it.
 
-    All turns that it names have to be there, 1 to `most_turns`, and its holder's; the last one, or each of them
-    (`all_new`), has to be new: from the place `first_new` on.
+    It must name 1 to `most_turns` existing turns, all by its holder. The last of them must be new, that is at
+    `first_new` or later; with `all_new`, each of them.
     """
     about, wanted, named = raw.get("object"), raw.get("wanted"), raw.get("turns")
     if not isinstance(about, str) or not about.split() or not isinstance(wanted, bool):

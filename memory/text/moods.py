@@ -1,7 +1,6 @@
-"""Finds the moods that keep a statement from ending or updating an earlier one: it asks, supposes, quotes, adds,
-recalls, or holds for now.
+"""Finds moods that keep a statement from ending or updating an earlier one, such as asking, supposing or recalling.
 
-English and Chinese, by closed lists of words. A statement without any of these asserts something from now on.
+The cues are closed lists of English and Chinese words. A statement without a mood asserts something from now on.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from memory.text.sentences import is_question
 
 
 class Mood(StrEnum):
-    """Lists the acts of a statement other than an assertion."""
+    """An act of a statement other than asserting something from now on."""
 
     ASKS = "it asks"
     SUPPOSES = "it supposes, wishes, plans or jokes"
@@ -67,7 +66,7 @@ _FIND = {mood: re.compile(pattern, re.IGNORECASE) for mood, pattern in _PATTERNS
 
 @lru_cache(maxsize=1024)
 def find_moods(sentence: str) -> frozenset[Mood]:
-    """Finds the moods of `sentence`; none when it is a plain assertion."""
+    """Return the moods of `sentence`; a plain assertion has none."""
     plain = sentence.replace("’", "'")
     found = {mood for mood, pattern in _FIND.items() if pattern.search(plain)}
     if is_question(plain):

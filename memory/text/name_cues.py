@@ -1,4 +1,4 @@
-"""Lists words in and around English names: words that give away the kind of a name, and words that are none."""
+"""Lists words in and around English names: words that show the kind of a name, and words that aren't names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 CAPITAL = r"[A-ZÀ-ÖØ-Þ]"
 
-# Capitalised for other reasons than being a name.
+# Words that are capitalised for other reasons than being a name.
 NO_NAMES = frozenset(
     """i i'm i've i'll i'd monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri
     sat sun
@@ -26,7 +26,7 @@ ROLES = frozenset(
     investigator supervisor vice team teams department staff phase step week day chapter section part level version
     review session meeting report plan strategy schedule update summary""".split()
 )
-# Ranks that belong to the person's name after them.
+# Ranks that are part of the name of the person after them.
 RANKS = frozenset("sultan king queen prince princess archduke duke president senator emperor pope instructor".split())
 ORGANISATION_ENDS = frozenset(
     """inc corp corporation llc ltd gmbh ag plc co company university college institute academy hospital clinic bank
@@ -115,7 +115,7 @@ CAMEL = re.compile(
     r"(?!\w*(?:Error|Exception|Warning)\b)(?:(?:i|e)?[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+|[A-Z]{2,}[a-z]{2,}[A-Za-z]*|i[A-Z][a-z]+)"
 )
 
-# Words that begin sentences, so that their capital says nothing.
+# Words that often start sentences, so that their capital says nothing.
 OPENERS = frozenset(
     """a an he she they we you it the this that these those my your his her its our their when while after before
     since if although though

@@ -1,4 +1,4 @@
-"""Defines when two spellings are one name, and the word lists that separate names from other words."""
+"""Defines when two spellings are the same name, and the word lists that distinguish names from other words."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 class NameMatch(NamedTuple):
-    """Holds a name at text[start:end]. `weight` is the confidence in its kind: 3 it is said, 2 by a word list or the
-    name's own last word, 1 by the words around it, 0 by its shape only. A speaker stands at [0:0]."""
+    """A name at text[start:end]; a speaker is at [0:0].
+
+    `weight` is the confidence in its kind: 3 if the text states it, 2 by a word list or the name's own last word, 1 by
+    the surrounding words, and 0 by its shape only.
+    """
 
     start: int
     end: int
@@ -39,10 +42,10 @@ class NameMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Holds the word lists that extraction consults; all Latin ones are name keys (`name_key`).
+    """The word lists that extraction consults; all Latin entries are name keys (`name_key`).
 
-    `places` are in either language. `chinese_words` segment Chinese text; `chinese_names` are the subset that are only
-    names; `surnames` are those of Chinese families.
+    `places` are in either language. `chinese_words` segment Chinese text; `chinese_names` are the subset of them that
+    are only names; `surnames` are Chinese.
     """
 
     first_names: Container[str] = frozenset()
@@ -54,13 +57,15 @@ class Lexicon:
     chinese_names: Container[str] = frozenset()
 
     def is_common(self, word: str) -> bool:
-        """Tells whether `word` (small letters), or its singular, is an everyday English word."""
+        """Tell whether the lower-case `word`, or its singular, is an everyday English word."""
         return word in self.common_words or (word.endswith("s") and word[:-1] in self.common_words)
 
 
 def name_key(name: str) -> str:
-    """Returns the key that all spellings of a name share: without differences of width, case and accents, a title, a
-    possessive and marks around it. Empty when nothing is left."""
+    """Return the key that all spellings of a name share, "" if nothing is left.
+
+    Width, case, accents, titles, possessives and surrounding punctuation don't matter.
+    """
     if name.isascii():
         plain = name.strip(_EDGES).lower()
         plain = " ".join((_POSSESSIVE.sub("", plain) if "'" in plain else plain).split())
@@ -72,14 +77,16 @@ def name_key(name: str) -> str:
 
 
 def speaker_key(speaker: str) -> str:
-    """Returns the name key by which questions name a speaker; empty for one without a letter in the name."""
+    """Return the name key by which questions name a speaker; "" for a speaker without a letter."""
     key = name_key(speaker)
     return key if _LETTER.search(key) else ""
 
 
 def keys_of_runs(words: Sequence[str], most: int) -> Iterator[tuple[str, int]]:
-    """Yields the name keys of all runs of up to `most` of the `words`, longest first, each with its length in words;
-    empty ones too. The words have no spaces in them."""
+    """Yield the name keys of all runs of up to `most` of the `words`, longest first, each with its length in words.
+
+    Keys may be empty. The words contain no spaces.
+    """
     small = " ".join(words).lower()
     # If no word changes within a run, its key is joined from the parts, without normalising it again.
     is_plain = small.isascii() and "'" not in small and not _TITLE.search(small)
@@ -91,15 +98,15 @@ def keys_of_runs(words: Sequence[str], most: int) -> Iterator[tuple[str, int]]:
 
 
 def is_wide(name: str) -> bool:
-    """Tells whether `name` is written in Chinese, Japanese or Korean characters, at least in part."""
+    """Tell whether `name` contains Chinese, Japanese or Korean characters."""
     return _WIDE.search(name) is not None
 
 
 def words_of(key: str) -> list[str]:
-    """Returns the words of a name key; a Chinese name is one word."""
+    """Return the words of a name key; a Chinese name is one word."""
     return key.split()
 
 
 def initials(key: str) -> str:
-    """Returns the first letters of a key's words, without small words: "island media group" gives "img"."""
+    """Return the initials of a key, without small words: "island media group" gives "img"."""
     return "".join(word[0] for word in key.split() if word not in ("of", "the", "and", "for", "de"))

@@ -1,8 +1,8 @@
-"""Recognises standing orders: sentences that tell an agent how to do its work from now on, in English and Chinese.
+"""Recognises standing orders: sentences that tell an agent how to work from now on, in English and Chinese.
 
-An order has a verb of an agent's work, and something that makes it general: "always", "never", "whenever", 以后, 一律,
-a prohibition. One-time requests ("Don't send it yet"), habits of the speaker or others ("I never …", 她总是…), set
-phrases ("Never mind", 别客气) and questions are none. The patterns look at sentences of bounded length, so that the
+An order has a verb for an agent's work and something that makes it general: "always", "never", "whenever", 以后, 一律,
+or a prohibition. One-time requests ("Don't send it yet"), habits of the speaker or others ("I never …", 她总是…), set
+phrases ("Never mind", 别客气) and questions don't count. The patterns look at sentences of bounded length, so that the
 time is linear in the length of a text.
 """
 
@@ -17,7 +17,7 @@ MAX_CHARS = 2_000
 
 
 def _join(pattern: str) -> str:
-    """Returns `pattern` without its line breaks and the indentation behind them."""
+    """Return `pattern` without its line breaks and the indentation after them."""
     return re.sub(r"\s*\n\s*", "", pattern)
 
 
@@ -33,7 +33,7 @@ _VERBS = _join(
     |subscribe|suggest|summari[sz]e|talk|tell|test|text|touch|track|transfer|translate|treat|turn|update
     |upload|use|verify|wait|wake|warn|water|write)"""
 )
-# Any other word may be a verb, too, but for these and what ends as a participle or an adverb.
+# Any other word may be a verb, too, except for these and for participles and adverbs by their ending.
 _NO_VERB = _join(
     r"""(?:a|an|the|my|your|our|his|her|their|its|this|that|in|on|at|for|with|by|too|so|as|if|when|more|enough|mind
     |again|before|once|one|good|great|nice|fun|happy|glad|sad|sorry|easy|hard|late|early|tired|hungry|busy
@@ -55,13 +55,13 @@ _HENCEFORTH = (
     r"|without exception|in all cases|as a rule)"
 )
 _EACH_TIME = r"(?:every time|each time|whenever|any time|anytime|when|if) "
-# Makes a request at its end one that stands.
+# Makes a request that ends with it a standing one.
 _LASTING = _join(
     rf"""\b(?:{_HENCEFORTH}|always|again|any ?more|every time|each time|whenever|unless|without (?:asking
     |my|a|an|checking|telling)|with (?:me|my kids)|on (?:week(?:end|day)s|(?:mon|tues|wednes|thurs|fri|satur|sun)days)
     |before \w+(?: in the morning| on \w+)?|only|in all|in every)\b"""
 )
-# Words for what an agent says, and its form.
+# Words for what an agent says and for its form.
 _FORM = _join(
     r"""\b(?:answers?|replies|responses?|summaries|messages|sentences|words|bullets?|bullet (?:points|lists)|emojis?
     |units|tone|jargon|abbreviations|first names?|in (?:english|french|german|spanish|italian|portuguese|dutch|chinese
@@ -80,7 +80,7 @@ _SET_PHRASE = re.compile(
 _ENGLISH = tuple(
     re.compile(rf"{_PLEASE}{pattern}")
     for pattern in (
-        # "Never book …", "Always answer …", "Only suggest …"; also behind "From now on," and "You should".
+        # "Never book …", "Always answer …", "Only suggest …"; also after "From now on," and "You should".
         rf"(?:{_HENCEFORTH},? )?{_PLEASE}(?:{_ADDRESSEE})?(?:always|never|only|do not ever|don't ever|not ever)"
         rf" (?:{_VERBS}\b|(?<!only ){_ANY_VERB})",
         rf"{_HENCEFORTH},? {_PLEASE}(?:{_ADDRESSEE}|do not |don't )?(?:\w+ly )?{_VERBS}\b",
@@ -121,7 +121,7 @@ _CN_SET_PHRASE = re.compile(
 _CN_ONCE = re.compile(
     "(?:先别|先不要|这次|今天(?!起|开始)|今晚|明天|后天|这会儿|等会儿?|一会儿|现在(?!开始|起)|暂时|还在|还没)"
 )
-# Matches what the speaker or others do themselves.
+# Matches actions of the speaker or of others.
 _CN_SELF = re.compile(
     "^(?:我|咱|他|她|大家|老师|妈妈?|爸爸?)|(?:我们?|咱们?|[他她]们?)(?:要(?!求)|想|会|就|从来|也|不|得|打算|准备|总|每|一直|都)"
 )
@@ -146,7 +146,7 @@ _CHINESE = tuple(
 
 
 def is_standing_order(text: str) -> bool:
-    """Return whether a sentence of `text` is a standing order."""
+    """Tell whether a sentence of `text` is a standing order."""
     return any(map(_is_order, split_sentences(text[:MAX_CHARS])))
 
 

@@ -1,4 +1,4 @@
-"""Which page a place of a text is on: a form feed ends a page, as in what other programs read from PDFs."""
+"""Finds the page of a position in a text; a form feed ends a page, as in text extracted from PDFs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PAGE_END = "\f"
 
 
 def find_pages(text: str) -> list[int]:
-    """Where the page breaks are, in order; none in a text without pages."""
+    """Return the positions of the page breaks, in order."""
     breaks, place = [], text.find(PAGE_END)
     while place >= 0:
         breaks.append(place)
@@ -18,12 +18,12 @@ def find_pages(text: str) -> list[int]:
 
 
 def page_at(breaks: Sequence[int], place: int) -> int:
-    """The page, from 1; 0 where there are no page breaks."""
+    """Return the page of a position, from 1; 0 if there are no page breaks."""
     return bisect_right(breaks, place) + 1 if breaks else 0
 
 
 def name_pages(first: object, last: object) -> str:
-    """`page 3`, `pages 3-4`; empty for what is no number of a page."""
+    """Return `page 3` or `pages 3-4`, or "" if `first` isn't a page number."""
     if not isinstance(first, int) or first < 1:
         return ""
     return f"pages {first}-{last}" if isinstance(last, int) and last > first else f"page {first}"

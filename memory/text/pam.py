@@ -1,4 +1,4 @@
-"""Memories as Portable AI Memory 1.0 has them: a JSON file that is made while it is sent."""
+"""Writes memories in the Portable AI Memory 1.0 format, a JSON file that is streamed while it is generated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.text.json_values import encode
 
 STORE, CONVERSATION = "portable-ai-memory", "portable-ai-memory-conversation"
 VERSION = "1.0"
-# The name under which a memory's metadata keep what PAM has no field for.
+# Key in a memory's metadata for what PAM has no field for.
 OWN_KEY = "memos"
 _OWN = (
     "session_id", "turn", "role", "speaker", "kind", "metadata", "importance", "pinned", "occurred_at", "superseded_by",
@@ -23,13 +23,13 @@ _TAG = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
 def write_store(pages: Iterable[list[dict[str, Any]]], *, namespace: str, now: datetime) -> Iterator[bytes]:
-    """The memories (as clients see them, in the order of their ids) as one document, a page at a time.
+    """Yield the memories (as the API returns them, ordered by id) as one document, page by page.
 
-    It ends with the checksum that PAM wants of all of them; that is left out where a number of their metadata has no
-    canonical form (RFC 8785: above 2^53).
+    It ends with PAM's checksum of all memories, unless their metadata contains a number without a canonical form (above
+    2^53, by RFC 8785).
     """
-    import rfc8785  # noqa: PLC0415 - half a second with what follows, for who exports so
-    from portable_ai_memory.models.memory_store import MemoryObject  # noqa: PLC0415 - the same
+    import rfc8785  # noqa: PLC0415 - takes half a second to import, with the next one
+    from portable_ai_memory.models.memory_store import MemoryObject  # noqa: PLC0415 - as above
 
     head = {
         "schema": STORE,
@@ -67,12 +67,12 @@ def _write_integrity(checksum: Any, total: int) -> bytes:
     return b',"integrity":' + encode(found)
 
 
-# By kind of memory, what it is in PAM; the others are context.
+# PAM types by kind of memory; other kinds are context.
 _TYPES = {MemoryKind.FACT.value: "fact", MemoryKind.PREFERENCE.value: "preference"}
 
 
 def _describe(row: Mapping[str, Any]) -> dict[str, Any]:
-    from portable_ai_memory.core.integrity import compute_content_hash  # noqa: PLC0415 - the same
+    from portable_ai_memory.core.integrity import compute_content_hash  # noqa: PLC0415 - as above
 
     tags = row["metadata"].get("tags")
     begins, ends = row["valid_from"] or row["occurred_at"], row["valid_to"]

@@ -1,8 +1,8 @@
-"""Cuts long texts into passages that an embedding model reads whole.
+"""Cuts long texts into passages that fit an embedding model.
 
-The cuts are those of `semantic_text_splitter`: between blocks where that is possible, else between sentences, words,
-and only then inside a word; neighbours overlap by whole sentences or words. Its time grows with the square of a line's
-length and of a run of white space: it is given neither (`_parts`, `_Plain`).
+`semantic_text_splitter` makes the cuts: between blocks if possible, else between sentences, words, and only then inside
+a word. Neighbouring passages overlap by whole sentences or words. The splitter's time grows with the square of the
+length of a line and of a run of white space, so it never gets long ones (`_parts`, `_Plain`).
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from typing import Self
 
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
-# A passage and what it repeats of the one before, in estimated tokens. The bundled model reads 256 with its own marks.
+# Size of a passage and of its overlap with the one before, in estimated tokens. The bundled model reads 256 tokens
+# including its special ones.
 PASSAGE_TOKENS = 75
 OVERLAP_TOKENS = 15
 # Longer lines are cut into parts of this many characters.
 MAX_LINE_CHARS = 5_000
-# So many characters outside ASCII without a sentence's end or white space are cut, too.
+# A run of this many characters outside ASCII is cut, if it has neither the end of a sentence nor white space.
 MAX_WIDE_CHARS = 500
-# Of a long text the splitter is given parts of one to two times as many characters.
+# The splitter gets a long text in parts of one to two times this many characters.
 PART_CHARS = 20_000
-# Of longer runs of white space the splitter sees the two ends.
+# The splitter sees only the two ends of longer runs of white space.
 MAX_SPACE_CHARS = 32
 
 log = logging.getLogger("memos.text")
 
 _WIDE_RUN = re.compile(rf"[^\x00-\x7f\s。！？]{{{MAX_WIDE_CHARS}}}")
 _LONG_SPACE = re.compile(rf"\s{{{MAX_SPACE_CHARS + 1},}}+")
-# White space that is no ASCII. The Markdown splitter ends in a panic on some of it.
+# White space outside ASCII. The Markdown splitter panics on some of it.
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
-# After the last sentence of what fits, else after its last word, else anywhere.
+# Ends after the last sentence that fits, else after the last word, else anywhere.
 _LINE_PART = re.compile(
     "|".join(rf".{{{MAX_LINE_CHARS // 2},{MAX_LINE_CHARS}}}(?<={end})" for end in (r"[.!?]\s", r"[。！？]", r"\s"))
     + rf"|.{{1,{MAX_LINE_CHARS}}}",
@@ -44,9 +45,10 @@ _LINE_PART = re.compile(
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a word-piece model makes of `text`: four ASCII characters a token, any other character one.
+    """Estimate how many tokens a word-piece model makes of `text`.
 
-    For English and Chinese that is rather more than it makes.
+    Four ASCII characters count as one token, and any other character as one. That overestimates slightly for English
+    and Chinese.
     """
     if text.isascii():
         return (len(text) + 3) // 4
@@ -55,7 +57,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def passages(text: str) -> list[str]:
-    """What is embedded of `text`: the text itself when it is no longer than one passage, else its passages in order."""
+    """Return the parts of `text` to embed: the text itself if it fits into one passage, else its passages in order."""
     if len(text) <= PASSAGE_TOKENS or estimate_tokens(text) <= PASSAGE_TOKENS:
         return [text]
     return [text[start:end] for start, end in spans(text)] or [text]
@@ -69,11 +71,11 @@ def spans(
     overlap: int = OVERLAP_TOKENS,
     sections: Sequence[int] = (),
 ) -> list[tuple[int, int]]:
-    """Where the parts of `text` are: [start, end) in characters, in order, without white space at their ends.
+    """Return where the parts of `text` are, as [start, end) in characters, in order and stripped of white space.
 
-    None is longer than `tokens`; they share up to `overlap` with the one before, as far as whole sentences or words fit
-    into that; only white space lies outside all of them. `markdown` keeps to the blocks and
-    headings of CommonMark; where its sections start is best for a long text to be cut at first.
+    No part is longer than `tokens`. A part repeats up to `overlap` tokens of the one before, as far as whole sentences
+    or words fit into that. Together the parts cover everything but white space. With `markdown`, the cuts respect the
+    blocks and headings of CommonMark, and a long text is preferably cut where its `sections` start.
     """
     splitter = _splitter(markdown, tokens, overlap)
     plain = _Plain.of(text)
@@ -92,7 +94,7 @@ def _splitter(markdown: bool, tokens: int, overlap: int) -> TextSplitter | Markd
 
 
 class _Plain:
-    """A text without the middles of its long runs of white space, and where its characters are in the text itself."""
+    """A text without the middle of its long runs of white space, which maps its characters to the original text."""
 
     def __init__(self, whole: str, text: str, starts: list[int], places: list[int]) -> None:
         self.text = text
@@ -116,25 +118,25 @@ class _Plain:
         return cls(whole, "".join(kept), starts, places)
 
     def place(self, start: int) -> int:
-        """Where the character `start` of the whole text is in this one (or what was left out there)."""
+        """Return where the character `start` of the original is in this text; in a gap, the position of the gap."""
         part = bisect_right(self._places, start) - 1
         following = self._starts[part + 1] if part + 1 < len(self._starts) else len(self.text)
         return min(self._starts[part] + start - self._places[part], following)
 
     def fitting(self, start: int, end: int, tokens: int) -> list[tuple[int, int]]:
-        """Where text[start:end] is in the whole text; cut at what was left out if it is longer than `tokens` there."""
+        """Return where text[start:end] is in the original, cut at the gaps if it is longer than `tokens` there."""
         first, last = (bisect_right(self._starts, place) - 1 for place in (start, end - 1))
         begin, until = (
             self._places[part] - self._starts[part] + place for part, place in ((first, start), (last, end))
         )
         if first == last or estimate_tokens(self._whole[begin:until]) <= tokens:
             return [(begin, until)]
-        # Parts begin and end with the white space that is kept of a run.
+        # Parts begin and end with the white space that was kept of a run.
         parts = [begin, *self._places[first + 1 : last + 1], until]
         return [(left, right) for part in pairwise(parts) for left, right in [self._bare(*part)] if left < right]
 
     def _bare(self, start: int, end: int) -> tuple[int, int]:
-        """The place without white space at its ends."""
+        """Return the span stripped of white space."""
         text = self._whole[start:end]
         bare = text.lstrip()
         start += len(text) - len(bare)
@@ -142,11 +144,11 @@ class _Plain:
 
 
 def _cuts(splitter: TextSplitter | MarkdownSplitter, text: str, tokens: int) -> list[tuple[int, int]]:
-    """Offset and length of the parts that the splitter makes of `text`; at lines and words, should it fail."""
+    """Return offset and length of the splitter's parts of `text`; if the splitter panics, cut between words instead."""
     try:
         return [(offset, len(part)) for offset, part in splitter.chunk_indices(text)]
     except BaseException as error:
-        # A panic of the library is no Exception, and would end the thread.
+        # A panic of the Rust library isn't an Exception and would end the thread.
         if type(error).__name__ != "PanicException":
             raise
         log.warning("the splitter failed", extra={"characters": len(text)})
@@ -155,12 +157,12 @@ def _cuts(splitter: TextSplitter | MarkdownSplitter, text: str, tokens: int) -> 
 
 @cache
 def _words(tokens: int) -> re.Pattern[str]:
-    """Parts of up to `tokens` characters that begin with no white space and end before some where they can."""
+    """Return a pattern for parts of up to `tokens` characters that start with a word and end before white space."""
     return re.compile(rf"\S(?:[\s\S]{{0,{tokens - 1}}}(?=\s|\Z)|[\s\S]{{0,{tokens - 1}}})")
 
 
 def _parts(text: str, sections: Sequence[int]) -> list[tuple[int, int]]:
-    """The text as one part, unless it is long or has lines that are: those end parts within themselves."""
+    """Split a text where it is too long for the splitter, or where one of its lines is; else return it whole."""
     cuts = {0, *_breaks(text, sections)}
     if not text.isascii():
         cuts.update(run.end() for run in _WIDE_RUN.finditer(text))
@@ -173,7 +175,7 @@ def _parts(text: str, sections: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _breaks(text: str, sections: Sequence[int]) -> Iterator[int]:
-    """Where a long text is cut: between sections, else at its last blank line or end of a line within the bounds."""
+    """Yield where to cut a long text: between sections, else after a blank line or a line, else at the size limit."""
     cut = 0
     while len(text) - cut > 2 * PART_CHARS:
         least, most = cut + PART_CHARS, cut + 2 * PART_CHARS

@@ -1,7 +1,7 @@
-"""Stretches of the calendar, without a time zone: the day, week, month, quarter or year that a moment lies in.
+"""Calendar periods without a time zone: the day, week, month, quarter or year that contains a time.
 
-The calendar has the years 1 to 9999. A stretch that ends after it ends with it; one that begins outside of it does not
-exist, and asking for it raises OverflowError, as `datetime` does when days are added.
+The calendar has the years 1 to 9999. A period that ends later is cut at its end; one that would start outside of it
+raises OverflowError, as `datetime` does when days are added.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from datetime import MAXYEAR, MINYEAR, datetime, timedelta
 from typing import NamedTuple
 
 DAY = timedelta(days=1)
-# Years that a month or a day without a year may mean.
+# Number of years that a month or a day without a year may mean.
 YEARS_BACK = 3
 
 
 class CalendarSpan(NamedTuple):
-    """A stretch of the calendar, without a time zone."""
+    """A period without a time zone, from `start` (inclusive) to `end` (exclusive)."""
 
     start: datetime
     end: datetime
 
 
 def period(moment: datetime, kind: str) -> CalendarSpan:
-    """The period that `moment` lies in; `kind`: week (from Monday), month, quarter, year, or else the day."""
+    """Return the period that contains `moment`; `kind` is week (from Monday), month, quarter or year, else the day."""
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     if kind == "week":
         monday = day - day.weekday() * DAY
@@ -37,12 +37,12 @@ def period(moment: datetime, kind: str) -> CalendarSpan:
 
 
 def add_days(moment: datetime, days: int) -> datetime:
-    """`moment` that many days later, or the end of the calendar where that comes first."""
+    """Return the time `days` after `moment`, at most the end of the calendar."""
     return moment + min(days * DAY, datetime.max - moment)
 
 
 def months(year: int, month: int, count: int) -> CalendarSpan:
-    """`count` months from that one on; `month` may lie outside 1..12. Raises OverflowError."""
+    """Return `count` months from the given one on; `month` may be outside 1..12. Raise OverflowError (see above)."""
     first, last = (divmod(year * 12 + month - 1 + shift, 12) for shift in (0, count))
     if not MINYEAR <= first[0] <= MAXYEAR:
         raise OverflowError(f"the calendar has no year {first[0]}")
@@ -51,9 +51,9 @@ def months(year: int, month: int, count: int) -> CalendarSpan:
 
 
 def in_latest_years(month: int, day: int, now: datetime) -> list[CalendarSpan]:
-    """That day, or that month for day 0, in the latest YEARS_BACK years that have it and in which it has begun."""
+    """Return the day (or, for day 0, the month) in the latest `YEARS_BACK` years in which it exists and has begun."""
     parts = []
-    # 29 February comes every fourth year, and not in most years that end with 00.
+    # 29 February occurs every fourth year, but not in most years that end in 00.
     for year in range(now.year, max(MINYEAR, now.year - 4 * YEARS_BACK - 4) - 1, -1):
         whole = months(year, month, 1)
         part = period(add_days(whole.start, day - 1), "day") if day else whole

@@ -1,4 +1,4 @@
-"""Long texts, cut into pieces that memories may have."""
+"""Cuts long texts into pieces that fit into a memory."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 # The limit of POST /v1/ingest.
 MAX_TEXT_CHARS = 20_000
-# The name under which a memory's metadata says where it came from, and which `part` of a long text it is (`2/3`).
+# Key in a memory's metadata for where it came from, and which `part` of a long text it is (`2/3`).
 METADATA_KEY = "import"
 _NO_SPACE = re.compile(r"\S")
 
 
 def cut(text: str) -> Iterator[str]:
-    """The text, which ends in no white space, in pieces that a memory may have, cut after a line, else after a word."""
+    """Yield `text` in pieces that fit into a memory, cut after a line, else after a word; it has no trailing space."""
     start = 0
     while len(text) - start > MAX_TEXT_CHARS:
         middle, most = start + MAX_TEXT_CHARS // 2, start + MAX_TEXT_CHARS

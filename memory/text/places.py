@@ -1,4 +1,4 @@
-"""Where in its document a chunk stands, in words: `page 3, Invoices > Totals (columns: Item | Price)`."""
+"""Describes the position of a chunk in its document: `page 3, Invoices > Totals (columns: Item | Price)`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_CHARS = 300
 
 
 def name_place(metadata: Mapping[str, Any]) -> str:
-    """From a chunk's metadata, in one line; empty for one that has neither page nor heading."""
+    """Return a description on one line from a chunk's metadata, "" if the chunk has neither page nor heading."""
     document = metadata.get("document")
     if not isinstance(document, Mapping):
         return ""

@@ -1,7 +1,7 @@
-"""The words by which people say what they like, dislike, cannot have and usually do, in English and Chinese.
+"""English and Chinese patterns for saying what one likes, dislikes, can't have and usually does.
 
-Every pattern is matched behind the subject of a clause of bounded length, so that the time is linear in the length of
-the text. English is matched in small letters with straight apostrophes, "'m" written out.
+Every pattern is matched after the subject of a clause of bounded length, so that the time is linear in the length of
+the text. English is matched in lower case with straight apostrophes and "'m" expanded.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 from memory.enums import Attitude
 
-# How strongly it is said, 0..1.
+# Strength of a statement, from 0 to 1.
 STRONG, PLAIN, MILD = 0.9, 0.7, 0.5
 
 
 class PreferenceCue(NamedTuple):
-    """What is said where `pattern` matches behind the subject: of which attitude, how strongly at least, and whether
-    what follows (or its group `object`) is wanted."""
+    """A pattern that is matched after the subject, with the attitude it shows and the minimum strength.
+
+    `wanted` tells whether what follows the match (or its group `object`) is wanted.
+    """
 
     attitude: Attitude
     pattern: re.Pattern[str]
@@ -134,7 +136,7 @@ FOUND_GOOD = frozenset(
     "relaxing enjoyable soothing helpful effective engaging inspiring comforting calming motivating fascinating"
     " satisfying therapeutic refreshing delicious beautiful charming comfortable rewarding".split()
 )
-# "I find flashcards ineffective": what follows the object says which it is.
+# "I find flashcards ineffective": the adjective after the object decides if it is wanted.
 FINDS = re.compile(
     r"(?:[a-z]{3,12} ){0,2}find (?!it )(?P<object>[^,;.]{3,100}?) (?:(?:too|very|really|so|rather|quite|incredibly) )?"
     rf"(?P<how>{'|'.join(sorted(FOUND_BAD | FOUND_GOOD))})(?=[ ,.;!]|$)"
@@ -147,7 +149,7 @@ FAVOURITE = re.compile(
     r"my (?:all-time |absolute |personal )?favou?rite (?P<topic>[a-z][a-z -]{1,40}?)"
     r"(?:'s| is| are| has always been) (?P<object>(?!not\b).+)"
 )
-# Words before the subject that change nothing.
+# Words before the subject that don't change the meaning.
 ENGLISH_OPENING = re.compile(
     r"(?:(?:and|but|so|well|oh|ok(?:ay)?|hi|hello|hey|yes|yeah|no|sure|thanks|also|plus|anyway|actually|honestly|frankly"
     r"|personally|to be honest|in general|generally|usually|normally|as a rule|by the way|btw|fyi|for me|as for me"
@@ -161,7 +163,7 @@ PARTICIPLES = {
     "loved": "love", "liked": "like", "hated": "hate", "preferred": "prefer", "enjoyed": "enjoy", "avoided": "avoid",
     "disliked": "dislike", "adored": "adore", "favoured": "favour", "favored": "favor", "detested": "detest",
 }  # fmt: skip
-# Where the clause ends that holds one attitude, and the next begins with a subject of its own.
+# Ends a clause with one attitude; the next clause has its own subject.
 ENGLISH_BREAK = re.compile(
     r" ?[;:] |\s[-–—]\s|,? (?:and|but|so|because|since|although|though|whereas|while|yet|as) (?=(?:i|i'm|i've|i'd|my)\b)"
     r"|,? (?:and|but|yet) (?=(?:[a-z]{4,12} ){0,2}(?:prefer|avoid|dislike|hate|love|enjoy|find|refuse|never|don't"
@@ -222,7 +224,7 @@ CHINESE: tuple[PreferenceCue, ...] = (
         wanted=True,
     ),
 )
-# What is done regularly: of words before the verb, and of verbs.
+# Recognise habits by adverbs before the verb, and by verbs of regular activities.
 REGULARLY_ZH = re.compile(r"平时|一般|通常|向来")
 ACTS_ZH = re.compile(r"[吃喝穿坐住看听玩用跑睡起买骑走点](?![了过])")
 FAVOURITE_ZH = re.compile(

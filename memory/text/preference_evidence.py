@@ -1,8 +1,8 @@
-"""Whether a turn bears the way in which a language model says that its speaker stands to a thing: strict, by rules.
+"""Checks by strict rules that a turn shows the attitude that a language model read in it.
 
-That a thing is wanted takes a word of liking, or of doing it regularly, that governs the thing, and no word of aversion
-or negation beside it: an allergy that passes for a liking does harm, a liking that is left out does none, for the turn
-is there to be found. That it is avoided takes that no word of liking alone governs it.
+A thing is wanted if a word of liking or of regular use governs it, and no word of aversion or negation is near: taking
+an allergy for a liking does harm, whereas a liking that is left out can still be found in the turn. A thing is avoided
+unless only words of liking govern it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from memory.text.analysis import is_cjk, terms
 from memory.text.choice_cues import FOR_OTHERS
 from memory.text.utterances import own_statements
 
-# Stands in a sentence for what the preference is about.
+# Replaces the object of the preference in a sentence.
 _THING = "\x02"
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
-# So many characters what is said of a thing in pieces may span.
+# Maximum span of an object whose words are scattered, in characters.
 _MOST_SPAN = 60
-# A sentence of so few words behind the one with the thing has no subject of its own: "Allergic, though."
+# A following sentence with this few words has no subject: "Allergic, though."
 _FEW_WORDS = 4
 
 _NEGATION = r"\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|dont|cant|wont|hardly|barely|scarcely|rarely|seldom)\b|n't\b"
@@ -40,7 +40,7 @@ _AVERSION = re.compile(
     |wish\b|want[ ]to[ ]like|tr(?:y|ied)[ ]to[ ]like|pretend|fak(?:e|ing)|suppos|sober|abst[ae]i?n|intoler|relig|sacrific|surviv|endur|toler|minus\b|free\b|but\b|though|however|sadly|unfortunate|alas\b|shame|pity\b|yet\b|until\b|unless\b|if[ ]only|as[ ]much[ ]as|only[ ](?:in|if|when|from|at|as)\b|hold[ ]the|gout\b|asthma|eczema|sneez|symptom|airway)""",
     re.VERBOSE,
 )
-# Denials by which people say how much they like a thing.
+# Negations that express how much people like a thing.
 _TIME = r"(?:(?:a|an|one|my|the|any|single|whole|two|three) ){0,3}(?:day|morning|evening|night|week|weekend|month|year|summer|winter|life|shift|breakfast|lunch|dinner)s?"
 _PRAISE = re.compile(
     r"(?:\b(?:i|we) )?\b(?:(?:just|simply|really|absolutely) )*"
@@ -55,7 +55,7 @@ _ADVERB = (
 )
 _OWN = rf"(?:(?:^|\b(?:i|we) |\b(?:i|we)\b[^.;]{{0,80}}\b(?:and|but|or|who) ){_ADVERB})"
 _OWN_BE = rf"(?:^(?!i |we |my )|(?:\b(?:i am|we are|i have (?:always )?been|i get) )){_ADVERB}(?:an? |the )?(?:(?:[a-z-]+) ){{0,2}}?"
-# What may stand between the verb and the thing: no other thing, and of what is done with it only what takes it.
+# Matches what may stand between the verb and the thing: no other thing, and no activity but those of using it.
 _TAKING = (
     r"eating|drinking|having|watching|reading|playing|cooking|baking|wearing|using|riding|driving|flying|taking|buying|visiting|hiking|walking|running|cycling"
     r"|swimming|travell?ing|going|staying|sitting|listening|dancing|making|doing|working|growing|collecting|learning|attending|singing|skiing|camping|cooling"
@@ -133,15 +133,16 @@ _DENIES_THING = re.compile(rf"{_NEGATION}|\b(?:against|avoid\w*)\b|[不没无别
 
 
 def find_attitude(text: str, *, about: str, attitude: Attitude, wanted: bool) -> Attitude | FactRefusal:
-    """The attitude to `about` that the turn bears, at most as much as `attitude`, or why it does not bear `wanted`.
+    """Return the attitude to `about` that the turn shows, no stronger than `attitude`, or the reason to refuse it.
 
-    Of what is wanted it is a like by a word of liking, else a habit by a word of doing it regularly; of what is avoided
-    a constraint by a word of what cannot or must not be, or a habit by one of what is usual, else a dislike.
+    A wanted thing is a like if there is a word of liking, or else a habit if there is one of regular use. An avoided
+    thing is a constraint only with a word for the impossible or forbidden, a habit only with a word for the usual, and
+    else a dislike.
     """
     opposed = {Attitude.LIKE: False, Attitude.DISLIKE: True}.get(attitude)
     if opposed == wanted:
         return FactRefusal.NEGATION
-    # A must is read by rules alone: what a model takes for one may be a must not.
+    # Constraints with a wanted object come from the rules alone, because a model may take a "must not" for a "must".
     if wanted and (attitude == Attitude.CONSTRAINT or _DENIES_THING.search(about)):
         return FactRefusal.NEGATION
     sentences = list(_sentences_about(text, about))
@@ -174,8 +175,10 @@ def _is_averse(sentence: str) -> bool:
 
 
 def _sentences_about(text: str, about: str) -> Iterator[str]:
-    """The sentences of a turn that have the thing, which a mark stands for, and those behind that go on about it; in
-    small letters, with praise in the form of a denial put as what it is."""
+    """Yield the turn's lower-case sentences with a mark in place of the thing, and those after them that refer to it.
+
+    Praise in the form of a negation is replaced with a plain statement.
+    """
     begun = False
     for statement in own_statements(text, ()):
         plain = " ".join(statement.text.replace("’", "'").lower().split())
@@ -189,7 +192,7 @@ def _sentences_about(text: str, about: str) -> Iterator[str]:
 
 
 def _mark(sentence: str, about: str) -> str | None:
-    """The sentence with a mark in place of the thing; None when it has not all of its words."""
+    """Return the sentence with a mark in place of the thing, or None if it doesn't have all of its words."""
     about = " ".join(about.replace("’", "'").lower().split())
     whole = re.escape(about) if any(map(is_cjk, about)) else rf"\b{re.escape(about)}(?:e?s)?\b"
     marked, count = re.subn(whole, _THING, sentence)

@@ -1,4 +1,4 @@
-"""What a preference's record in the metadata says that it is about, as far as it can be relied on."""
+"""Reads the key of a preference from its metadata, after checking that it is genuine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from memory.text import choices, preferences
 
 
 def find_key(said: Mapping[str, Any]) -> frozenset[str] | None:
-    """The key of a record; None unless it is the one that its object has, of a length that an object may have.
+    """Return the key of a record, or None if it isn't the key of the record's object.
 
-    Records come with cubes' files, too, whoever made these: a key of many terms costs a look-up for each.
+    Records also arrive in cube files, which anyone may have written, and each term of a key costs a look-up.
     """
     named, about = said.get("key"), said.get("object")
     if not isinstance(named, list) or not isinstance(about, str) or len(about) > preferences.MAX_OBJECT_CHARS:

@@ -1,13 +1,13 @@
-"""What makes of a sentence something else than what its speaker wants: supposed, told, quoted, over, meant once.
+"""Patterns for sentences that don't say what their speaker wants: suppositions, hearsay, quotes, the past, one-offs.
 
-Shared by the rules for what people say that they prefer and for what their choices show. Matched in small letters.
+The rules for stated preferences and those for choices share them. Text is matched in lower case.
 """
 
 from __future__ import annotations
 
 import re
 
-# What makes of a turn a text to be worked on, or a part to be played: what stands in it nobody says of themselves.
+# Marks a turn as a text to work on or a part to play, which says nothing about its speaker.
 MATERIAL = re.compile(
     r"\b(?:translat\w*|rewrit\w*|rephras\w*|paraphras\w*|proofread\w*|grammar|spelling|punctuat\w*|summari[sz]e|role.?play(?! games?| elements?|ing games?|ing$|ing[.,])\w*"
     r"|pretend\w*|imagine|hypothetical\w*|act(?:ing)? as|you are an?|lyrics|poem|screenplay|monologue"
@@ -21,7 +21,7 @@ SUPPOSED = re.compile(
     r"|wonder\w*|dream\w*|whether|as though|as if|what if|say that|kidding|joking|joke|sarcas\w*|guess|suspect)\b"
     r"|如果|要是|假如|假设|万一|要不是|也许|可能|大概|或许|说不定|好像|似乎|但愿|希望|想象|梦|是否|开玩笑|逗你|骗你|才怪"
 )
-# These take back what stands before them as well.
+# Unlike the others, these also take back what precedes them.
 UNSURE = re.compile(
     r"\b(?:maybe|perhaps|probably|kidding|joking|joke|sarcas\w*|i guess|i suppose|in a dream)\b"
     r"|要不是|也许|大概|或许|说不定|开玩笑|逗你|骗你|才怪|梦"
@@ -49,7 +49,7 @@ SOMETHING = re.compile(
     r"|[这那它你您他她该此]|我的|我们|的(?:[人书歌]|是)|上一个|前者|后者|第[一二三]"
 )
 OF_OTHERS = re.compile(r"\b(?:this|these|another|you|your|yours|he|she|his|hers|they)\b|[你您他她]")
-# Who tells what "the user" likes does not speak of themselves.
+# People who say what "the user" likes don't speak of themselves.
 OF_USERS = re.compile(
     r"\b(?:the|all|every|each|any|other|another|this|that) (?:other )?users?\b|(?:所有|每个|全部|其他|这个|该)用户",
     re.IGNORECASE,
@@ -62,6 +62,5 @@ QUOTE = re.compile(r"[\"“”「」『』«»„]|(?<!\w)['‘](?=\w)(?=[^'’]
 
 
 def is_material(text: str, *, most_chars: int) -> bool:
-    """Whether a turn is a text to be worked on, a part to be played or a joke, or longer than people speak of
-    themselves (`most_chars`)."""
+    """Tell whether a turn is a text to work on, a part to play, a joke, or longer than `most_chars`."""
     return len(text) > most_chars or MATERIAL.search(text) is not None or JEST.search(text) is not None

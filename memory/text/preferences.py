@@ -1,8 +1,8 @@
-"""What somebody likes, dislikes, cannot have or usually does, by what they say of themselves: rules, no model.
+"""Finds by rules what speakers say that they like, dislike, can't have or usually do.
 
-A preference stands in one clause whose subject is the speaker, who says it as so and in general: nothing that is only
-asked, supposed, wished, quoted, told of others, joked about, over, or said of this once. What cannot be told apart is
-left out, for the turn is there to be found.
+A preference is one clause whose subject is the speaker, stated as true in general. Questions, suppositions, wishes,
+quotations, hearsay, jokes, and statements about the past or a single time don't count. Unclear clauses are left out:
+the turn itself can still be found.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from memory.text.utterances import own_statements
 
 MAX_OBJECT_CHARS = 200
 MAX_PER_TURN = 8
-# Longer turns are documents that somebody pasted: what they say is seldom said of the speaker.
+# Longer turns are pasted documents, which seldom speak of the speaker.
 MAX_TURN_CHARS = 2_000
 _MAX_CLAUSES = 12
 _LEAST_CLAUSE_CHARS = 3
-# So many characters behind "I" a supposition is about what the speaker does ("I might …", "I think I could …").
+# A supposition within this many characters after "I" is about what the speaker does: "I might …", "I think I could …".
 _BESIDE_SUBJECT = 12
 
 _SCOPE = re.compile(
@@ -38,7 +38,7 @@ _SCOPE = re.compile(
     r"|in (?:the )?(?:mornings?|evenings?|afternoons?|summer|winter|public|restaurants|hotels|winters|summers)|before bed)\b"
     r"|(?:出差|旅行|旅游|在家|工作|上班|周末|晚上|早上|中午|夏天|冬天|在外面?|运动|睡前)(?:时候?|的时候)?"
 )
-# "When I travel, …": a clause that says when the next one applies.
+# Matches a clause that says when the next one applies: "When I travel, …".
 _CONDITION = re.compile(r"when(?:ever)? i [^,]{2,40}$|(?:on|during|at|for) [^,]{3,30}$|[^，]{0,10}(?:时候?|的时候)$")
 _REASON = re.compile(
     r",? (?:because|since|as|due to|owing to|so that|in order to|given)\b.*$|[，,]?(?:因为|由于|所以).*$", re.DOTALL
@@ -52,11 +52,11 @@ _FILLING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StatedPreference:
-    """One preference, as it was said: `text` is its clause, `object` what it is about, `scope` when it applies (empty:
-    always). `strength`: 0..1. `wanted`: whether the holder wants the object or keeps away from it.
+    """A preference as it was said.
 
-    `key`: the content terms of what it is about, by which two preferences are about the same; `topic`: of a favourite,
-    what it is the favourite of, else empty.
+    `text` is its clause, `object` what it is about, and `scope` when it applies (empty: always). `strength` is between
+    0 and 1. `wanted` says whether the holder wants the object or avoids it. `key` holds the terms of the object; two
+    preferences with the same key are about the same thing. `topic` is what a favourite is the favourite of, else empty.
     """
 
     attitude: Attitude
@@ -70,8 +70,10 @@ class StatedPreference:
 
 
 def read_preferences(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[StatedPreference]:
-    """The preferences that a turn states of its speaker, in order, without the statements at `retired`; most turns
-    have none."""
+    """Return the preferences that a turn states of its speaker, in order; most turns have none.
+
+    Statements at the spans in `retired` are skipped.
+    """
     if limits.is_material(text, most_chars=MAX_TURN_CHARS):
         return []
     found: list[StatedPreference] = []
@@ -84,10 +86,13 @@ def read_preferences(text: str, retired: Sequence[tuple[int, int]] = ()) -> list
 def check_preference(
     raw: Mapping[str, Any], turns: Sequence[Turn], *, first_new: int
 ) -> dict[int, StatedPreference] | FactRefusal:
-    """The preference that a language model read as `raw` (holder, attitude, wanted, object, text, strength from 0 to 1,
-    turns: numbers from 1), by the place of each turn that it names, or why it is none: each of these turns has to be
-    new (from the place `first_new` on), its holder's, and to say it, by the rules that facts are checked by, and to bear
-    that the holder wants it or keeps away from it. The attitude is stored as far as a word of the turn bears it."""
+    """Return a language model's preference by the place of each turn that it names, or the reason to refuse it.
+
+    `raw` has a holder, an attitude, `wanted`, an object, a text, a strength from 0 to 1, and turns numbered from 1.
+    Each of these turns must be new (at `first_new` or later), be the holder's, support the text by the rules for facts,
+    and show that the holder wants or avoids the object. The attitude is stored only as far as the words of the turn
+    support it.
+    """
     text, strength = raw.get("text"), raw.get("strength")
     if not isinstance(text, str) or raw.get("attitude") not in Attitude.values:
         return FactRefusal.MALFORMED
@@ -113,7 +118,7 @@ def check_preference(
 
 
 def _refuse(raw: Mapping[str, Any], turns: Sequence[Turn], place: int) -> FactRefusal | None:
-    """Why the turn does not say of its speaker what a model read there."""
+    """Return why a turn doesn't say of its speaker what a model read there, or None if it does."""
     turn, text = turns[place], str(raw["text"])
     if not is_first_person(turn.text) or limits.OF_USERS.search(turn.text):
         return FactRefusal.HOLDER
@@ -139,7 +144,7 @@ def _read_sentence(sentence: str) -> Iterator[StatedPreference]:
     subject_told, condition = False, ""
     for number, (end, begins) in enumerate([*(one.span() for one in breaks.finditer(lowered)), (len(lowered),) * 2]):
         clause, words = lowered[start:end].strip(_EDGES), plain[start:end].strip(_EDGES)
-        # What is supposed or told by others reaches to the end of its sentence.
+        # A supposition or hearsay extends to the end of its sentence.
         heard = heard or _is_heard(clause)
         if heard or number >= _MAX_CLAUSES:
             return
@@ -156,7 +161,7 @@ def _read_sentence(sentence: str) -> Iterator[StatedPreference]:
 def _is_heard(clause: str) -> bool:
     before = cues.ENGLISH_SUBJECT.search(clause)
     supposed = limits.SUPPOSED.search(clause)
-    # What is supposed behind what is said narrows it: "I avoid restaurants if they are loud".
+    # A supposition after a statement only narrows it: "I avoid restaurants if they are loud".
     if supposed and not (before and before.end() + _BESIDE_SUBJECT < supposed.start()):
         return True
     if limits.UNSURE.search(clause):
@@ -165,7 +170,7 @@ def _is_heard(clause: str) -> bool:
 
 
 def _read_clause(clause: str, words: str, *, chinese: bool, continues: bool) -> StatedPreference | None:
-    """What one clause says; `continues`: an earlier clause of the sentence had the speaker as its subject."""
+    """Read one clause. `continues` means that the speaker is the subject of an earlier clause of the sentence."""
     if len(clause) < _LEAST_CLAUSE_CHARS or limits.ONCE.search(clause):
         return None
     over = limits.OVER.search(clause)
@@ -225,7 +230,7 @@ def _match(among: Sequence[cues.PreferenceCue], behind: str, words: str, *, no_m
         named = next((name for name, value in match.groupdict().items() if value), None)
         said = match.group(named) if named else behind[match.end() :]
         said = limits.NO_MORE.sub("", said)
-        # "I don't avoid it any more": what is over, without what takes its place.
+        # "I don't avoid it any more" ends a preference without stating a new one.
         if no_more and cue.wanted:
             return None
         strength = cue.strength
@@ -238,7 +243,7 @@ def _match(among: Sequence[cues.PreferenceCue], behind: str, words: str, *, no_m
 def _make(
     attitude: Attitude, words: str, said: str, strength: float, *, wanted: bool, topic: str = "", whole: bool = False
 ) -> StatedPreference | None:
-    """The preference, unless what it is about is nothing in general."""
+    """Build the preference, or return None if it isn't about anything in general."""
     said = re.sub(r"^to (?=[a-z])|[ ,](?:and|but|so|or)$", "", said.strip(_EDGES)).strip(_EDGES)
     general = re.match(r"(?:it )?when(?:ever)? ", said)
     scope = None if general else _SCOPE.search(said) or (None if whole else _SCOPE.search(words.lower()))
@@ -258,6 +263,6 @@ def _make(
 
 
 def key_of(about: str, *, wanted: bool) -> frozenset[str]:
-    """The terms by which what somebody wants, or keeps away from, is known: without what it is preferred to."""
+    """Return the terms that identify a wanted or avoided object, without what it is preferred to."""
     named = _AGAINST.split(about)[0] if wanted else about
     return frozenset(term for term in terms(named) if term not in _FILLING and term not in FUNCTION_CHARACTERS)

@@ -1,10 +1,10 @@
-"""Removes the common form of questions from their vectors, by questions without content, in English and Chinese.
+"""Removes the common form of questions from their vectors, using sample questions without content.
 
-The vector of "What would you recommend for my trip to Oslo?" lies near everything that asks or recommends. The part
-that a question shares with the empty questions of its kind separates no memories, so it is taken out before memories
-are compared (as relevance models discount terms that every query has, and as query banks discount what is near to every
-query: Bogolin et al. 2022, "Cross Modal Retrieval with Querybank Normalisation"). Their words count half: a memory that
-holds "recommend" or "plan" is met by accident, however rare the word is among memories.
+The vector of "What would you recommend for my trip to Oslo?" is near everything that asks or recommends. The part that
+it shares with empty questions of its kind doesn't distinguish memories, so it is removed before memories are compared,
+as relevance models discount terms that every query has, and query banks texts near to every query (Bogolin et al.
+2022, "Cross Modal Retrieval with Querybank Normalisation"). The words of the samples count half: a memory contains
+"recommend" or "plan" by accident, however rare the word is among memories.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 
 from memory.text.analysis import terms
 
-# The share of the frame that is taken out. From 0.5 to 0.8, and with any half of the frames, all sets gain about the
+# The share of the frame that is removed. From 0.5 to 0.8, and with any half of the frames, all data sets gain about the
 # same.
 SHARE = 0.6
-# If less of a question's vector is left without its names, it asks for nothing else.
+# If less of a question's vector is left without its names, the question asks for nothing else.
 LEAST_LEFT = 0.4
-# The weight of a frame's word in the search by words, relative to any other word.
+# The weight of a frame's word in full-text search, relative to any other word.
 TERM_WORTH = 0.5
 # The sharpness of the weights of nearer frames, which are the softmax of SHARPNESS × cosine.
 SHARPNESS = 15.0
@@ -123,9 +123,11 @@ FRAME_TERMS = frozenset(term for frame in FRAMES for term in terms(frame))
 
 
 def take_out_names(names: np.ndarray, vector: np.ndarray, *, parts: Sequence[slice] = (slice(None),)) -> np.ndarray:
-    """Removes from `vector` of a question, float32 [dimensions], its part in the space of the vectors of `names`
-    (float32 [names, dimensions]); unchanged where hardly anything else is asked. Each of the `parts` of the vectors
-    keeps its length."""
+    """Remove the part of `vector` that lies in the space of the vectors of `names`.
+
+    Each of the `parts` of the vectors is treated by itself and keeps its length. `vector` is a question's, float32 [dimensions], and `names` is float32 [names, dimensions]. A part is left unchanged
+    if hardly anything would be left of it.
+    """
     left = np.array(vector, dtype=np.float32)
     for part in parts:
         left[part] = _take_out_names(names[:, part], vector[part])
@@ -140,8 +142,10 @@ def _take_out_names(names: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 def take_out(frames: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Removes from `vectors` of questions, float32 [questions, dimensions], the part that they share with the
-    nearest of `frames` (float32 [frames, dimensions]); all rows are of unit length."""
+    """Remove from the vectors of questions the part that they share with the nearest frames.
+
+    `frames` is float32 [frames, dimensions] and `vectors` float32 [questions, dimensions]; all rows have unit length.
+    """
     likeness = SHARPNESS * (vectors @ frames.T)
     shares = np.exp(likeness - likeness.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Finds the relations between the names in a text: who works where, who is whose sister, and which names are one.
+"""Finds relations between the names in a text: who works where, who is whose sister, and which names mean the same.
 
-Names are replaced by single signs, one range of signs for each kind, so that a pattern can ask for a person or a place
-(the pattern method of Hearst 1992). Few patterns and narrow ones: questions and conditions say nothing.
+Names are replaced by single characters from a range for each kind, so that a pattern can ask for a person or a place
+(the pattern method of Hearst 1992). The patterns are few and narrow. Questions and conditions state nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from memory.text.chinese_names import KINSHIP as CHINESE_KINSHIP
 from memory.text.names import NameMatch, initials, is_wide, name_key
 from memory.text.sentences import is_question, sentence_ends
 
-# Stands for the speaker as the subject or object of a relation; the speaker need not have a name.
+# Stands for the speaker as the subject or object of a relation, who may have no name.
 SPEAKER = -1
 
 
 class RelationMatch(NamedTuple):
-    """Holds a relation: `subject` and `object` are places in the list of names, or SPEAKER; `ended`: it no longer
-    holds."""
+    """A relation; `subject` and `object` are indexes in the list of names, or `SPEAKER`.
+
+    `ended` means that it no longer holds.
+    """
 
     subject: int
     predicate: Predicate
@@ -31,7 +33,7 @@ class RelationMatch(NamedTuple):
 
 
 class Alias(NamedTuple):
-    """Says that `name` and `other` (places in the list of names; `other` may be SPEAKER) are names of one entity."""
+    """Two names of the same entity, as indexes in the list of names; `other` may be `SPEAKER`."""
 
     name: int
     other: int
@@ -188,7 +190,7 @@ _BRACKETED = re.compile(rf"(?P<s>{_X})[》”\"]? ?[(（](?P<o>{_X})[)）]")
 
 
 def find_relations(text: str, found: Sequence[NameMatch]) -> list[RelationMatch]:
-    """Finds the relations that the sentences of `text` state between the names in them, each once."""
+    """Return the relations that the sentences of `text` state between their names, without repeats."""
     stated: dict[tuple[int, Predicate, int], RelationMatch] = {}
     for sentence in _sign_sentences(text, found):
         if is_question(sentence):
@@ -208,7 +210,7 @@ def find_relations(text: str, found: Sequence[NameMatch]) -> list[RelationMatch]
 
 
 def find_aliases(text: str, found: Sequence[NameMatch]) -> list[Alias]:
-    """Finds the names that `text` says are one entity's. Two full names of people never are."""
+    """Return the names that `text` says mean the same entity; two full names of people never do."""
     aliases: list[Alias] = []
     for sentence in _sign_sentences(text, found):
         for pattern in _ALIASES:
@@ -233,7 +235,7 @@ def _may_be_one(alias: Alias, found: Sequence[NameMatch]) -> bool:
 
 
 def _sign_sentences(text: str, found: Sequence[NameMatch]) -> Iterator[str]:
-    """Yields the sentences that hold names, with a sign for each."""
+    """Yield the sentences that contain names, with each name replaced by its character."""
     parts: list[str] = []
     ends = {*sentence_ends(text), *(match.end() for match in re.finditer("\n", text)), len(text)}
     at = 0
@@ -255,7 +257,7 @@ def _sign_sentences(text: str, found: Sequence[NameMatch]) -> Iterator[str]:
 
 
 def _index(sign: str | None, found: Sequence[NameMatch]) -> int:
-    """Returns the place in `found` of a sign; SPEAKER for a pronoun and for nothing."""
+    """Return the index in `found` of a name's character; `SPEAKER` for a pronoun and for None."""
     if sign is None or not _NAME.fullmatch(sign):
         return SPEAKER
     return (ord(sign) - _FIRST) % _RANGE

@@ -1,4 +1,4 @@
-"""Tells what a user says from what an agent's client adds to it: `<system-reminder>…</system-reminder>`."""
+"""Separates a user's words from what an agent's client adds: `<system-reminder>…</system-reminder>`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ _REMINDER: Final = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.D
 
 
 def remove_reminders(text: str) -> str:
-    """Removes a client's own words. Without any, the text is returned as it is."""
+    """Remove a client's reminders; a text without any is returned unchanged."""
     return _REMINDER.sub("", text)
 
 
 def is_reminder(text: str) -> bool:
-    """Tells whether a text holds a client's own words alone."""
+    """Tell whether a text consists of a client's reminders only."""
     return not remove_reminders(text).strip()
 
 
 def as_reminder(text: str) -> str:
-    """Returns a text marked as a client's own words; one that is marked already as it is."""
+    """Return a text marked as a client's reminder, unchanged if it already is one."""
     return text if is_reminder(text) else f"<system-reminder>\n{text}\n</system-reminder>"

@@ -1,9 +1,9 @@
-"""Whether somebody asks for advice, and what requests of all kinds look like, in English and Chinese.
+"""Recognises requests for advice, and holds sample requests of all kinds, in English and Chinese.
 
-A request for a hotel shares no word with "I avoid lively places". A preference is told with a request that it is near to
-in meaning. Some preferences are near to every request, for their wording ("I like good recommendations"): how near a
-preference is to requests of all kinds is taken from how near it is to this one (as query banks discount what is near to
-every query: Bogolin et al. 2022, "Cross Modal Retrieval with Querybank Normalisation").
+A request for a hotel shares no word with "I avoid lively places", so preferences are matched to a request by meaning.
+The wording of some preferences ("I like good recommendations") makes them similar to every request. Their similarity to
+the sample requests is therefore subtracted, as query banks do for texts that are similar to every query (Bogolin et al.
+2022, "Cross Modal Retrieval with Querybank Normalisation").
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from memory.text.sentences import split_sentences
 
-# Longer texts are no requests, whatever they hold.
+# Longer texts are never requests.
 MAX_REQUEST_CHARS = 600
-# How many of the requests that are nearest to a preference say how general it is, and how much of that is taken.
+# Number of sample requests, nearest to a preference, that measure how general it is, and the share to subtract.
 NEAREST = 3
 SHARE = 0.6
 
@@ -121,7 +121,7 @@ _ADVICE = re.compile(
     r"|怎么(?:安排|选|办|玩|去|学|练|做)|该(?:怎么|去|买|选|吃|看|穿|送)|适合我",
     re.IGNORECASE,
 )
-# What was, and what the assistant said, is no request; nor is a question about somebody else.
+# Sentences about the past, about what the assistant said, or about other people are not requests.
 _NO_REQUEST = re.compile(
     r"\b(?:did|was|were|had|has|does)\b|\bhow (?:many|much|long|old|often)\b|^(?:when|who|why)\b"
     r"|\byou(?:'ve|'d| have| had)? (?:recommended|suggested|told|said|mentioned)\b|(?:什么时候|多少|多久|几[个点号]|谁|上次|之前|为什么)",
@@ -130,7 +130,7 @@ _NO_REQUEST = re.compile(
 
 
 def asks_for_advice(text: str) -> bool:
-    """Whether something is to be recommended, planned or chosen for whoever asks."""
+    """Tell whether `text` asks for something to be recommended, planned or chosen."""
     if len(text) > MAX_REQUEST_CHARS:
         return False
     sentences = split_sentences(text.replace("’", "'").replace("hat's the", "hat is the"))
@@ -138,10 +138,10 @@ def asks_for_advice(text: str) -> bool:
 
 
 def take_generality(near: np.ndarray, vectors: np.ndarray, requests: np.ndarray) -> np.ndarray:
-    """How near each preference is to a request beyond how near it is to requests of all kinds, −1..1.
+    """Return how much more similar each preference is to the request than to requests of all kinds, from −1 to 1.
 
-    `near`: cosines to the request [preferences]; `vectors`: of the preferences [preferences, dimensions]; `requests`:
-    [requests, dimensions], none for a model that has none; rows are of unit length.
+    `near` holds the cosines of the preferences to the request. `vectors` [preferences, dimensions] and `requests`
+    [requests, dimensions] have rows of unit length. `near` is returned as it is if either of them is empty.
     """
     if not len(requests) or not len(vectors):
         return near

@@ -1,4 +1,4 @@
-"""JSON schemas that callers send for an answer: which are checked without a network, loops or costly patterns."""
+"""Checks JSON schemas for answers, so that applying them needs no network, no endless loop and no costly pattern."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from memory.text.json_values import JsonFault, fault_of
 MAX_SCHEMA_BYTES = 16_384
 MAX_SCHEMA_LEVELS = 24
 MAX_CHECKS = 200
-# A pattern can take for ever on a text that a model writes; the others say where references lead.
+# A pattern can take forever on a text that a model writes; the other keywords say where references lead.
 _REFUSED = ("pattern", "patternProperties", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "id")
-# Under these a value is checked by the schema itself, not by its parts.
+# Values of these keywords check the same value as the schema itself, and not a part of it.
 _IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
-# Under these stand names of properties or of schemas, or plain values, and no keywords.
+# Values of these keywords hold names of properties or schemas, or plain values, instead of keywords.
 _NAMES = ("properties", "$defs", "definitions", "dependentSchemas")
 _VALUES = ("const", "enum", "default", "examples")
-# Elsewhere a reference could make a schema of what was looked at as a value or as a list of names, or name by an
-# escape (%64, ~1) another place than it seems to.
+# A reference elsewhere could use as a schema what was checked as a value or a list of names, or hide its target by an
+# escape (%64, ~1).
 _REFERENCE = re.compile(r"#(?:/(\$defs|definitions)/([A-Za-z0-9_.-]+))?")
 
 
 def find_schema_fault(schema: dict[str, Any]) -> JsonFault | None:
-    """The first thing for which `schema` cannot be used; None when it can."""
-    import jsonschema  # noqa: PLC0415 - it takes long to load, for those who use it
+    """Return the first reason why `schema` can't be used, or None."""
+    import jsonschema  # noqa: PLC0415 - slow to import, and needed only for schemas
     from jsonschema.validators import validator_for  # noqa: PLC0415 - as above
 
     if fault := fault_of(schema, most_levels=MAX_SCHEMA_LEVELS):
@@ -62,7 +62,7 @@ def _fault_of_part(place: str, part: dict[str, Any], root: dict[str, Any]) -> Js
 
 
 def _schemas(part: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each schema within, with its place."""
+    """Yield each schema within `part`, with its place."""
     if isinstance(part, list):
         for index, inner in enumerate(part):
             yield from _schemas(inner, f"{place}[{index}]")
@@ -79,7 +79,7 @@ def _schemas(part: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _resolve(target: Any, root: dict[str, Any]) -> dict[str, Any] | None:
-    """The schema that a reference within `root` names; None if it names none."""
+    """Return the schema that a reference within `root` names, or None if it names none."""
     named = _REFERENCE.fullmatch(target) if isinstance(target, str) else None
     if named is None:
         return None
@@ -89,7 +89,7 @@ def _resolve(target: Any, root: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _in_place(part: dict[str, Any], root: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The schemas that check the same value as `part`, itself first: MAX_CHECKS and one more of them at most."""
+    """Yield the schemas that check the same value as `part`, itself first, and at most `MAX_CHECKS` + 1 of them."""
     waiting = [part]
     for _ in range(MAX_CHECKS + 1):
         if not waiting:

@@ -1,10 +1,9 @@
-"""Which sentences of a session say the most for their tokens, and which say the same.
+"""Ranks the sentences of a session by how much they say for their cost, and finds near-duplicates.
 
-Selection is greedy over a relevance that falls with what has already been covered: maximal marginal relevance
-(Carbonell & Goldstein 1998) by weighted term coverage, scaled by cost (Lin & Bilmes 2010, "Multi-document summarization
-via budgeted maximization of submodular functions"), with a diminishing reward for what comes from the same turn (their
-diversity reward over a partition: Lin & Bilmes 2011, "A class of submodular functions for document summarization") and
-lazy re-evaluation (Minoux 1978).
+Selection is greedy, by a relevance that falls with the terms already covered: maximal marginal relevance (Carbonell &
+Goldstein 1998) by weighted term coverage, scaled by cost (Lin & Bilmes 2010, "Multi-document summarization via budgeted
+maximization of submodular functions"). Further sentences of the same turn gain less (the diversity reward of Lin &
+Bilmes 2011, "A class of submodular functions for document summarization"). Gains are re-evaluated lazily (Minoux 1978).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from memory.text import sentences
 from memory.text.analysis import is_cjk, terms
 
 NOVELTY_SHARE = 0.8
-# What each further sentence of a turn gains, of what it would without the others.
+# Factor for the gain of each further sentence of the same turn.
 SAME_TURN_SHARE = 0.5
 DUPLICATE_SIMILARITY = 0.75
 
@@ -38,11 +37,11 @@ NUMBER_WEIGHT = 1.25
 _CJK_FUNCTION = frozenset(
     "的了是在我你他她它们这那就也都和与及吗呢吧啊呀哦嗯很还又才个之而且但把被给让对从到着过得地不没会要能可么什怎谁哪"
 )
-# Stems of adverbs that change nothing in what is said.
+# Stems of adverbs that don't change the meaning.
 _ADVERBS = frozenset(
     "absolut actual also definit even ever exact just much probabl realli still super total veri".split()
 )
-# Stems of the words that conversations are full of, whatever they are about.
+# Stems of words that are frequent in conversations about anything.
 _LIGHT = frozenset(
     """alway amaz anyth awesom beauti bet bit bye can cool correct could cute day delici enjoy everyon everyth excit
     fantast feel felt find found fun gave get give glad go goe gone good gorgeous got great guess happi hear
@@ -68,8 +67,7 @@ _SECOND_PERSON = re.compile(r"\byour?\b|[你您]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SentenceCandidate:
-    """A sentence to choose: its content terms, its relevance (>= 0), its cost in tokens (> 0), and the turn that it
-    comes from (empty: from one of its own)."""
+    """A sentence to choose from: content terms, relevance (>= 0), cost in tokens (> 0), and turn (empty: its own)."""
 
     terms: frozenset[str]
     relevance: float
@@ -78,17 +76,17 @@ class SentenceCandidate:
 
 
 def content_terms(text: str) -> frozenset[str]:
-    """The index terms of `text` that stand for content: of Chinese, the pairs without function characters."""
+    """Return the index terms of `text` that carry content; for Chinese, the pairs without function characters."""
     return frozenset(term for term in terms(text) if not _is_function(term))
 
 
 def is_light(term: str) -> bool:
-    """Whether `term` is of a word that most conversations contain."""
+    """Tell whether `term` belongs to a word that most conversations contain."""
     return term in _LIGHT
 
 
 def quality(body: str) -> float:
-    """How much `body` looks like information: of whom it speaks, whether it has names, numbers or dates."""
+    """Score how informative `body` looks, from 1.0: by whom it speaks of, and by names, numbers and dates."""
     score = 1.0
     if sentences.is_reaction(body):
         score *= REACTION_WEIGHT
@@ -106,15 +104,15 @@ def quality(body: str) -> float:
 
 
 def numbers(text: str) -> tuple[str, ...]:
-    """The numbers, weekdays, months and relative dates of `text`, sorted: what says the same has the same ones."""
+    """Return the numbers, weekdays, months and relative dates of `text`, sorted, to compare sentences by."""
     return tuple(sorted({number.lower() for number in _NUMBER.findall(text)}))
 
 
 def term_weights(documents: Sequence[Collection[str]]) -> dict[str, float]:
-    """A weight for each term of `documents` (one collection of terms per sentence).
+    """Weigh each term of `documents`, which holds one collection of terms per sentence.
 
-    A term that comes back in the session is its topic, but one that is in every sentence tells nothing apart: the
-    weight is (1 + ln df) * ln(1 + n / df), less for light words and for the overlapping pairs of Chinese characters.
+    A term that recurs belongs to the topic of the session, but one in every sentence distinguishes nothing. The weight
+    is (1 + ln df) * ln(1 + n / df), reduced for light words and for the overlapping pairs of Chinese characters.
     """
     frequency = Counter(term for document in documents for term in set(document))
     count = len(documents)
@@ -122,7 +120,7 @@ def term_weights(documents: Sequence[Collection[str]]) -> dict[str, float]:
 
 
 def select(candidates: Sequence[SentenceCandidate], weights: Mapping[str, float], budget: int) -> list[int]:
-    """The positions of the candidates to keep, best first, whose costs add up to at most `budget` tokens."""
+    """Return the positions of the candidates to keep, best first; their costs add up to at most `budget` tokens."""
     covered: set[str] = set()
     told: Counter[str] = Counter()
     chosen: list[int] = []
@@ -146,11 +144,11 @@ def select(candidates: Sequence[SentenceCandidate], weights: Mapping[str, float]
 
 
 def duplicate_of(documents: Sequence[frozenset[str]], keys: Sequence[object]) -> list[int]:
-    """For each document, the position of the first near-identical one (its own if there is none before it).
+    """Return for each document the position of the first near-identical one, which may be its own.
 
-    Near-identical: equal keys and a Jaccard similarity of the terms of at least DUPLICATE_SIMILARITY. Only documents
-    that share one of their rarest terms are compared (prefix filtering, Bayardo, Ma & Srikant 2007), and of those at
-    most the POSTING_LIMIT latest for each term, so that the time is linear in the number of documents.
+    Documents are near-identical if their keys are equal and the Jaccard similarity of their terms is at least
+    `DUPLICATE_SIMILARITY`. Only documents that share one of their rarest terms are compared (prefix filtering, Bayardo,
+    Ma & Srikant 2007), and only the latest `POSTING_LIMIT` for each term, so that the time is linear.
     """
     frequency = Counter(term for document in documents for term in document)
     index: dict[tuple[object, str], deque[int]] = {}

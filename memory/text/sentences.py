@@ -1,7 +1,7 @@
-"""Splits English, Chinese and mixed text into sentences, and tells which of them carry no information.
+"""Splits English, Chinese and mixed text into sentences, and recognises sentences without information.
 
-The patterns that read whole texts consume what they have looked at (possessive quantifiers), the others read sentences
-of bounded length, so that the time is linear in the length of the text, whatever the text is.
+The patterns for whole texts don't backtrack (possessive quantifiers), and the others read sentences of bounded length,
+so that the time is linear in the length of any text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLAUSE_END = re.compile(r"[,;:]\s++|[，、：—–]++\s*+")
 _BULLET = re.compile(r"^(?:[-*•·>#]++\s++|\(?\d{1,3}[.)、]\s*+(?!\d))++")
 _WIDE_ENDS = frozenset("。！？；")
 
-# Abbreviations that never end a sentence, and others that do not before a number ("No. 5", "Jan. 3").
+# Abbreviations that never end a sentence, and others that don't before a number ("No. 5", "Jan. 3").
 _ABBREVIATIONS = frozenset("mr mrs ms dr prof st mt sr jr gen col sgt rev hon vs cf e.g i.e eg ie approx".split())
 _NUMBER_ABBREVIATIONS = frozenset(
     "no nos fig figs eq sec ch vol p pp jan feb mar apr jun jul aug sep sept oct nov dec".split()
@@ -36,7 +36,7 @@ _FILLER = re.compile(
 )
 _VOCATIVE = re.compile(r"^[A-Z][a-z]{1,14}[,!]\s++(?=\S)")
 
-# Openings of short sentences that are not worth keeping, whatever follows.
+# Openings of short sentences that aren't worth keeping, whatever follows.
 _COURTESY = re.compile(
     r"(?:hi|hello|hey|greetings|cheers|thx|thanks(?! to\b)|thank you|bye|goodbye|see (?:you|ya)|take care|best of luck"
     r"|good (?:morning|afternoon|evening|night|day|luck|job|point|idea|for you)|well done|way to go|same here|me too"
@@ -68,9 +68,9 @@ _QUESTION_END = re.compile(r"(?:[?？][!！?？]*|吗[。.!！~]*)[\"'”’」�
 
 
 def split_sentences(text: str) -> list[str]:
-    """Splits `text` into its sentences in reading order, without list bullets, each at most MAX_SENTENCE_CHARS long.
+    """Return the sentences of `text` in order, without list bullets, each at most `MAX_SENTENCE_CHARS` long.
 
-    A sentence that is too long is cut at its commas; a piece without any is clipped with an ellipsis.
+    A longer sentence is split at its commas; a piece without any is clipped with an ellipsis.
     """
     sentences: list[str] = []
     start = 0
@@ -81,14 +81,15 @@ def split_sentences(text: str) -> list[str]:
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Finds the ends of the sentences of `text`, in characters, behind their marks; not that of a last one without
-    mark."""
+    """Return the ends of the sentences of `text`, in characters and after their marks; a last one needs a mark."""
     return [match.end() for match in _END.finditer(text) if _ends_sentence(text, match)]
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Finds the sentences of `text`, as (start, end) in characters: without list bullets and the spaces around them.
-    Sentences of more than MAX_SENTENCE_CHARS are left out."""
+    """Return the sentences of `text` as (start, end) in characters, without list bullets and surrounding spaces.
+
+    Sentences of more than `MAX_SENTENCE_CHARS` are left out.
+    """
     spans: list[tuple[int, int]] = []
     start = 0
     for end in (*sentence_ends(text), len(text)):
@@ -102,7 +103,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def strip_fillers(sentence: str) -> str:
-    """Removes the interjections that `sentence` opens with ("Oh, yeah, …", "嗯，…") and the name called after them."""
+    """Remove interjections at the start of `sentence` ("Oh, yeah, …", "嗯，…") and a name that follows them."""
     stripped = _FILLER.sub("", sentence)
     if stripped == sentence:
         return sentence
@@ -111,17 +112,17 @@ def strip_fillers(sentence: str) -> str:
 
 
 def is_question(sentence: str) -> bool:
-    """Tells whether `sentence` only asks: a request ("please …?", "请…？") is not a question."""
+    """Tell whether `sentence` only asks: a request ("please …?", "请…？") isn't a question."""
     return _QUESTION_END.search(sentence[-24:]) is not None and _REQUEST.search(sentence) is None
 
 
 def is_first_person(sentence: str) -> bool:
-    """Tells whether the speaker of `sentence` speaks of themselves or of their group."""
+    """Tell whether the speaker of `sentence` speaks of themselves or of their group."""
     return _FIRST_PERSON.search(sentence.replace("’", "'")) is not None
 
 
 def is_small_talk(sentence: str) -> bool:
-    """Tells whether `sentence` is a greeting, thanks, a wish or a bare agreement, with too little else to be kept."""
+    """Tell whether `sentence` is a greeting, thanks, a wish or a bare agreement, with too little else to be kept."""
     plain = sentence.replace("’", "'")
     if any(map(str.isdigit, plain)):
         return False
@@ -132,7 +133,7 @@ def is_small_talk(sentence: str) -> bool:
 
 
 def is_reaction(sentence: str) -> bool:
-    """Tells whether `sentence` comments on another's words ("That must have been great!", "你真厉害！")."""
+    """Tell whether `sentence` comments on another's words ("That must have been great!", "你真厉害！")."""
     plain = sentence.replace("’", "'")
     return _REACTION.match(plain) is not None and _FIRST_PERSON.search(plain) is None
 
@@ -141,7 +142,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     mark = match.group()
     following = text[match.end() : match.end() + 1]
     if mark[0].isspace():
-        # A single line break before a small letter is a wrapped line.
+        # A single line break before a lower-case letter is a wrapped line.
         return mark.count("\n") > 1 or not (following.islower() and following.isascii())
     if not following or mark[0] in _WIDE_ENDS or "\n" in following:
         return True

@@ -1,8 +1,8 @@
-"""Finds the statements of a session that a card may hold: quoted sentences with speaker, day, sources and weight.
+"""Finds the statements of a session for a card: quoted sentences with speaker, day, sources and weight.
 
-A statement's weight is a product of factors: who says it (ROLE_WEIGHTS), of which kind it is (BUCKET_WEIGHTS), how it
-looks (`salience.quality`: first person, names, numbers and dates), that it answers a question or opens the session, and
-that it was said again.
+The weight of a statement is a product of factors: its speaker's role (ROLE_WEIGHTS), its kind (BUCKET_WEIGHTS), its
+form (`salience.quality`: first person, names, numbers and dates), whether it answers a question or opens the session,
+and how often it was repeated.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ BUCKET_WEIGHTS = {
     "risks": 1.3,
     "actions": 1.1,
 }
-# Applied in the turn after another's question; and in the first turns of a session, which name its subject.
+# Apply in the turn after another person's question, and in the first turns of a session, which name its subject.
 ANSWER_WEIGHT = 1.1
 OPENING_WEIGHT = 1.3
 OPENING_TURNS = 2
-# Multiplies the logarithm of how many turns say it, which is added.
+# Factor for the logarithm of the number of turns that repeat a statement.
 REPETITION_WEIGHT = 0.2
 
 _PREFIX = re.compile(r"(?P<speaker>[^\s():：]{1,24}(?: [^\s():：]{1,24}){0,2})?(?: ?\((?P<day>\d{4}-\d{2}-\d{2})\))?: ")
@@ -46,7 +46,7 @@ _YES_NO = re.compile(r"(?:yes|yeah|yep|yup|no|nope|nah)\b|是的?|对|有|没有
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Holds one memory of a session: its id, text, speaker, role (user|agent|system|tool), and time."""
+    """A memory of a session: its id, text, role (user|agent|system|tool), speaker and time."""
 
     id: str
     text: str
@@ -57,7 +57,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class SummaryStatement:
-    """Holds a sentence of one of the BUCKETS; `day` (ISO 8601) is when it was said, empty if that is not known."""
+    """A sentence in one of the `BUCKETS`; `day` (ISO 8601) is when it was said, "" if unknown."""
 
     bucket: str
     body: str
@@ -68,22 +68,23 @@ class SummaryStatement:
     weight: float
 
     def item(self, with_day: bool) -> str:
-        """Returns it as a card quotes it: "Speaker (YYYY-MM-DD): sentence"; a sentence that names its date needs no
-        day."""
+        """Return the item of a card, "Speaker (YYYY-MM-DD): sentence", without the day if the sentence has a date."""
         day = f"({self.day})" if with_day and self.day and not first_date(self.body) else ""
         label = " ".join(filter(None, (self.speaker, day)))
         return f"{label}: {self.body}" if label else self.body
 
 
 def statement_of(item: str) -> str:
-    """Return what an item of a card says, without its speaker and day."""
+    """Return the text of a card's item, without its speaker and day."""
     label = _PREFIX.match(item)
     return item[label.end() :] if label else item
 
 
 def statements_of(turns: Sequence[Turn], earlier: Mapping[str, Any]) -> list[SummaryStatement]:
-    """Merges the statements of an `earlier` card and of the `turns` after it, oldest first: one of each that say the
-    same, without any that a later one changes."""
+    """Merge the statements of an `earlier` card and of the `turns` after it, oldest first.
+
+    Duplicates are merged, and statements that a later one changes are dropped.
+    """
     found = [*_previous(earlier), *_new(turns, opening=not any(earlier.get(bucket) for bucket in BUCKETS))]
     return _without_superseded(_without_duplicates(found))
 
@@ -118,7 +119,7 @@ def _new(turns: Sequence[Turn], *, opening: bool) -> Iterator[SummaryStatement]:
 def _answer(
     question: tuple[str, Turn], sentence: str, turn: Turn, names: frozenset[str], *, factor: float
 ) -> SummaryStatement | None:
-    """Quotes `sentence` with the question it answers, if it says too little without and the question says something."""
+    """Quote `sentence` with the question it answers, if it says too little alone and the question adds something."""
     text, asked = question
     terms = salience.content_terms(sentence) - names
     terms_of_question = salience.content_terms(text) - names
@@ -147,7 +148,7 @@ def _statement(turn: Turn, body: str, terms: frozenset[str], *, about: str, fact
 
 
 def _previous(earlier: Mapping[str, Any]) -> Iterator[SummaryStatement]:
-    """Yields the items of an earlier card, oldest day first; anything that is not a string is passed over."""
+    """Yield the items of an earlier card, oldest day first; anything that isn't a string is skipped."""
     only_day = _only_day(earlier)
     all_sources = earlier.get("sources")
     found: list[SummaryStatement] = []
@@ -176,7 +177,7 @@ def _previous(earlier: Mapping[str, Any]) -> Iterator[SummaryStatement]:
 
 
 def _only_day(card: Mapping[str, Any]) -> str:
-    """Returns the day of a card that is of a single day, else nothing."""
+    """Return the day of a card that covers a single day, else ""."""
     period = card.get("period")
     first, last = (period.get("from"), period.get("to")) if isinstance(period, Mapping) else (None, None)
     days = {moment[:10] for moment in (first, last) if isinstance(moment, str)}
@@ -185,13 +186,12 @@ def _only_day(card: Mapping[str, Any]) -> str:
 
 
 def strings(value: object) -> list[str]:
-    """Lists the strings of a list that may hold anything, without empty ones."""
+    """Return the non-empty strings of a list that may hold anything; [] if it isn't a list."""
     return [item for item in value if isinstance(item, str) and item] if isinstance(value, list) else []
 
 
 def _without_duplicates(statements: Sequence[SummaryStatement]) -> list[SummaryStatement]:
-    """Keeps one statement, the newest, for near-identical ones, with the sources of all; repetition adds to its
-    weight."""
+    """Merge near-identical statements into the newest, with the sources of all and a weight that grows with them."""
     keys = [
         (
             cues.is_negated(statement.body),
@@ -213,7 +213,7 @@ def _without_duplicates(statements: Sequence[SummaryStatement]) -> list[SummaryS
 
 
 def _without_superseded(statements: Sequence[SummaryStatement]) -> list[SummaryStatement]:
-    """Drops from `statements` (oldest first) every one that a later one changes."""
+    """Drop every statement that a later one changes; `statements` are ordered oldest first."""
     weights = salience.term_weights([statement.terms for statement in statements])
     index: dict[str, deque[int]] = {}
     dropped: set[int] = set()

@@ -1,6 +1,6 @@
-"""Reads whom or what a sentence is about: its subject, people and names, and the labels within a series.
+"""Reads what a sentence is about: its subject, people and names, and labels within a series.
 
-English and Chinese, from the surface: the subject is the text before the first finite verb or predicate.
+It works on the surface of English and Chinese; the subject is the text before the first finite verb or predicate.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NO_NAMES = frozenset(
     "i i'm i've the a an my our we he she they it this that there so and but now since as in on at no yes just from after"
     " before next last new today yesterday".split()
 )
-# Words of a subject that do not separate it from others.
+# Words of a subject that don't distinguish it from others.
 _LIGHT = frozenset(
     "i we my our me us mine ours he she they it his her their its the a an this that these those now also and but so then"
     " just still since from on in at after before next last new today yesterday you your there here".split()
@@ -71,13 +71,13 @@ _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
 def is_chinese(sentence: str) -> bool:
-    """Tells whether `sentence` begins in Chinese; an address or a name in Latin letters may follow."""
+    """Tell whether `sentence` begins in Chinese; an address or a name in Latin letters may follow."""
     return cjk_share(sentence[:12]) > 0.3
 
 
 @lru_cache(maxsize=1024)
 def find_subject(sentence: str) -> str:
-    """Finds the text before the predicate of `sentence`; empty when it begins with it or none is found."""
+    """Return the text before the predicate of `sentence`; "" if it begins with one or none is found."""
     if is_chinese(sentence):
         match = _CHINESE_PREDICATE.search(sentence) or _DIGIT.search(sentence)
         return sentence[: match.start()] if match else ""
@@ -87,7 +87,7 @@ def find_subject(sentence: str) -> str:
         head, _, tail = word.partition("'")
         if tail in _CONTRACTED and head in _PRONOUNS:
             return sentence[: match.start() + len(head)]
-        # A word that opens a note is its verb only in the past ("Moved to …"): else it is a noun ("Row A is …").
+        # A verb that opens a note is in the past ("Moved to …"); otherwise the word is a noun ("Row A is …").
         opens = not before and word not in AUXILIARIES and word not in SIMPLE_PAST and not word.endswith("ed")
         if not opens and is_finite_verb(word, before):
             return sentence[: match.start()]
@@ -96,15 +96,14 @@ def find_subject(sentence: str) -> str:
 
 
 def find_possession(sentence: str) -> tuple[str, str] | None:
-    """Finds whose and which attribute a sentence gives: ("Ada", "birthday") of "Ada's birthday is …", 张文博的生日是…; or None."""
+    """Return holder and attribute of a possessive sentence: ("ada", "birthday") for "Ada's birthday is …"; or None."""
     match = (_CHINESE_POSSESSION if is_chinese(sentence) else _POSSESSION).match(sentence)
     return (match["holder"].strip().lower(), match["attribute"].strip().lower()) if match else None
 
 
 @lru_cache(maxsize=1024)
 def find_verb(sentence: str) -> str:
-    """Finds the verb that the predicate of `sentence` begins with, as an index term; "be" for a copula, "" for none
-    found."""
+    """Return the verb at the start of the predicate of `sentence` as an index term; "be" for a copula, "" for none."""
     rest = sentence[len(find_subject(sentence)) :]
     if is_chinese(sentence):
         match = _CHINESE_PREDICATE.match(rest)
@@ -117,52 +116,52 @@ def find_verb(sentence: str) -> str:
 
 
 def find_people(words: str) -> frozenset[str]:
-    """Finds the kin, pets and role nouns in `words`, English ones as index terms."""
+    """Return the kin, pets and role nouns in `words`, English ones as index terms."""
     return (frozenset(terms(words.lower())) & _PEOPLE) | frozenset(_CHINESE_PEOPLE.findall(words))
 
 
 def find_names(words: str) -> frozenset[str]:
-    """Finds the capitalised words in `words` that may be names, in lower case."""
+    """Return the capitalised words in `words` that may be names, in lower case."""
     found = (match.group().lower() for match in _NAME.finditer(words))
     return frozenset(name for name in found if name not in _NO_NAMES)
 
 
 def find_labels(words: str) -> frozenset[str]:
-    """Finds the numbers, ordinals, letters, months, weekdays and parts of the day in `words`, in lower case."""
+    """Return the numbers, ordinals, letters, months, weekdays and parts of the day in `words`, in lower case."""
     return frozenset(label.lower() for label in _LABELS.findall(words))
 
 
 def find_years(words: str) -> frozenset[str]:
-    """Finds the years from 1900 to 2099 in `words`."""
+    """Return the years from 1900 to 2099 in `words`."""
     return frozenset(_YEAR.findall(words))
 
 
 def names_others(sentence: str) -> bool:
-    """Tells whether `sentence` speaks of unspecified people: "someone", "the couple upstairs", 隔壁."""
+    """Tell whether `sentence` speaks of unspecified people: "someone", "the couple upstairs", 隔壁."""
     return _OTHERS.search(sentence) is not None
 
 
 def is_of_speaker(sentence: str) -> bool:
-    """Tells whether `sentence` speaks of its speaker or of where they are: "I", "our", "here"."""
+    """Tell whether `sentence` speaks of its speaker or of where they are: "I", "our", "here"."""
     return _FIRST_PERSON.search(sentence) is not None
 
 
 def is_third_person(sentence: str) -> bool:
-    """Tells whether the subject of `sentence` is a third person without a name: "he", "she", 他."""
+    """Tell whether the subject of `sentence` is a third person without a name: "he", "she", 他."""
     return _THIRD_PERSON.search(find_subject(sentence)) is not None or sentence.startswith(("他", "她"))
 
 
 @lru_cache(maxsize=1024)
 def tokens(sentence: str) -> tuple[str, ...]:
-    """Lists the words, numbers and Chinese characters of `sentence`, in lower case."""
+    """Return the words, numbers and Chinese characters of `sentence`, in lower case."""
     return tuple(match.group().lower() for match in _TOKEN.finditer(sentence))
 
 
 def telling(words: tuple[str, ...]) -> list[str]:
-    """Filters the tokens that separate one subject from another: no pronouns, articles and adverbs of time."""
+    """Return the tokens that distinguish one subject from another: no pronouns, articles or adverbs of time."""
     return [word for word in words if word not in _LIGHT]
 
 
 def content_terms(words: str) -> frozenset[str]:
-    """Returns the index terms of `words` without pronouns, articles and adverbs of time."""
+    """Return the index terms of `words` without pronouns, articles and adverbs of time."""
     return frozenset(terms(words)) - _LIGHT

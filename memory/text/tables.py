@@ -1,4 +1,4 @@
-"""The tables of a Markdown text: a chunk that begins in the middle of one has to be told what the columns are."""
+"""Finds the tables of a Markdown text: a chunk that starts in the middle of one needs the names of the columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_DELIMITER_CHARS = 10_000
 
 
 class MarkdownTable(NamedTuple):
-    """Its rows are text[start:end]; `columns`: the names of its columns, joined."""
+    """A table whose rows are text[start:end], with the joined names of its `columns`."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class MarkdownTable(NamedTuple):
 
 
 def find_tables(text: str) -> list[MarkdownTable]:
-    """The tables whose rows begin with a bar, in order, in time linear in the length."""
+    """Return the tables whose rows start with a bar, in order and in linear time."""
     if "|" not in text:
         return []
     found: list[MarkdownTable] = []
@@ -48,7 +48,7 @@ def find_tables(text: str) -> list[MarkdownTable]:
 
 
 def table_at(tables: Sequence[MarkdownTable], place: int) -> str:
-    """The columns of the table in whose rows the place is; empty outside of tables."""
+    """Return the columns of the table whose rows contain `place`, or "" outside of tables."""
     at = bisect_right(tables, (place, sys.maxsize, "")) - 1
     return tables[at].columns if at >= 0 and place < tables[at].end else ""
 

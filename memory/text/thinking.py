@@ -1,7 +1,7 @@
-"""Tells what a reasoning model says from what it thinks, where both stand in one text: `<think>…</think>It is oolong.`
+"""Separates the thinking of a reasoning model from its answer in one text: `<think>…</think>It is oolong.`
 
-Some servers leave the thinking in the text, and some leave out its opening tag, which their template has written. A tag
-counts as one at the beginning of the text, of a line or of a sentence, outside of code: an answer may speak of tags.
+Some servers leave the thinking in the text, and some leave out its opening tag because their template wrote it. Only a
+tag outside code, at the start of the text, of a line or of a sentence counts: an answer may mention tags.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _FENCE = "```"
 
 
 class ThinkingFilter:
-    """Removes the thinking from a text that comes piece by piece; what may become a tag waits for the next piece.
+    """Removes the thinking from a streamed text; a possible start of a tag waits for the next piece.
 
-    Thinking without its opening tag passes: that it was thinking is known at its end.
+    Thinking without its opening tag passes through, because only its end shows that it was thinking.
     """
 
     def __init__(self) -> None:
         self._said = ""
         self._waiting = ""
-        # The tag of the block that is open, and where the search for its end goes on.
+        # Opening tag of the open block, and where the search for its end continues.
         self._opening = ""
         self._searched = 0
         self._has_thought = False
 
     def feed(self, piece: str) -> str:
-        """Returns what can be passed on now."""
+        """Take the next piece and return what can be passed on now."""
         self._waiting += piece
         passed = len(self._said)
         while self._leave_block() if self._opening else self._reach_block():
@@ -47,7 +47,7 @@ class ThinkingFilter:
         return self._said[passed:]
 
     def end(self) -> str:
-        """Returns what has waited in vain. A block that never ends is all that the text has, or it is none."""
+        """Return the rest at the end. An unfinished block is dropped if it is the whole text, and else kept."""
         if self._opening and not self._said.strip():
             return ""
         return self._opening + self._waiting
@@ -82,7 +82,7 @@ class ThinkingFilter:
 
 
 def remove_thinking(text: str) -> str:
-    """Removes the thinking from a whole text. Without any, the text is returned as it is."""
+    """Remove the thinking from a whole text; a text without any is returned unchanged."""
     thinking = ThinkingFilter()
     said = thinking.feed(text) + thinking.end()
     closing = next((one for one in _ANY_CLOSING.finditer(said) if not _is_code(said[: one.start()])), None)
@@ -100,6 +100,6 @@ def _is_code(before: str) -> bool:
 
 
 def _count_begun(text: str) -> int:
-    """Counts the characters at the end that may be the beginning of an opening tag."""
+    """Return how many characters at the end may be the beginning of an opening tag."""
     ends = (text[-count:].lower() for count in range(min(_MAX_TAG_CHARS, len(text)), 0, -1))
     return next((len(end) for end in ends if any(tag.startswith(end) for tag in _BLOCKS)), 0)

@@ -1,8 +1,8 @@
-"""The time that a question asks about: "last week", "in May 2023", 上个月 become spans; and whether it asks when.
+"""Reads the time spans that a question names ("last week", "in May 2023", 上个月), and whether it asks for a time.
 
-The patterns of `timewords` find the phrases, and dateparser reads dates: left to search a question by itself it takes
-"may", "march", "the sun" and port numbers for dates, and does not know seasons, weekends, 去年五月 or 三天前, which are
-reckoned here. A question without a cue of time costs one regular expression.
+The patterns of `timewords` find the phrases, and dateparser reads dates. Left to search a question on its own,
+dateparser takes "may", "march", "the sun" and port numbers for dates; and it doesn't know seasons, weekends, 去年五月
+or 三天前, which are computed here. A question without a cue of time costs one regular expression.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from memory.text.timewords import (
 )
 from memory.types import in_zone
 
-# Phrases that are read; a question that names more is a list of dates.
+# Maximum number of phrases that are read; a question with more is a list of dates.
 MOST_PHRASES = 8
 EARLIEST, LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-# Also a word, a verb or the like: taken for months where something else says so.
+# These are also ordinary words, so they count as months only if something else says so.
 _AMBIGUOUS = frozenset({"may", "march", "mar"})
-# A year that has every day.
+# A year that contains every day of the calendar.
 _LEAP_YEAR = 2024
-# Half a unit in smaller ones.
+# Half of a unit, in smaller units.
 _HALVES = {"year": (6, "month"), "month": (15, "day"), "day": (12, "hour"), "hour": (30, "minute")}
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From `start` (in) to `end` (out), as large as the `phrase` that names it: a day, a week, a month, a year."""
+    """A span from `start` (inclusive) to `end` (exclusive), of the day, week, month or year that `phrase` names."""
 
     start: datetime
     end: datetime
@@ -57,10 +57,10 @@ _Groups = dict[str, str | None]
 
 
 def spans(text: str, now: datetime, zone: tzinfo = UTC) -> list[Span]:
-    """The spans that `text` names, in its order; aware, with days as they are in `zone`. Empty when it names none.
+    """Return the spans that `text` names, in its order, timezone-aware and with days as they are in `zone`.
 
-    `now` is aware. A phrase that may mean several years ("in May") gives a span for each, the latest first.
-    "Since" makes a span last until now, "before" makes it begin at EARLIEST.
+    `now` is timezone-aware. A phrase that may mean several years ("in May") gives a span for each, the latest first.
+    "Since" extends a span until now, and "before" starts it at `EARLIEST`.
     """
     if not CUE.search(text):
         return []
@@ -84,7 +84,7 @@ def spans(text: str, now: datetime, zone: tzinfo = UTC) -> list[Span]:
 
 
 def _resolve(name: str, match: re.Match[str], here: datetime) -> list[CalendarSpan]:
-    """Read a phrase: no span where it leaves the calendar ("last year", said in the year 1)."""
+    """Read a phrase; return [] if it leaves the calendar ("last year", said in the year 1)."""
     try:
         return _READERS[name](match.groupdict(), here)
     except OverflowError:
@@ -92,7 +92,7 @@ def _resolve(name: str, match: re.Match[str], here: datetime) -> list[CalendarSp
 
 
 def asks_when(text: str) -> bool:
-    """Tell whether the answer is a time or a length of time: "when did …", "how long ago", 什么时候, 多久."""
+    """Tell whether the answer is a time or a duration: "when did …", "how long ago", 什么时候, 多久."""
     return WHEN.search(unicodedata.normalize("NFKC", text)) is not None
 
 
@@ -103,7 +103,7 @@ _ZH_UNTIL = re.compile(r"\s?[之以]前")
 
 
 def _widen(text: str, place: tuple[int, int], parts: list[CalendarSpan], now: datetime) -> Iterator[Span]:
-    """The parts as spans; "since" and "before", beside the phrase, make them longer."""
+    """Yield the parts as spans, extended if "since" or "before" is next to the phrase."""
     begin, end = place
     before, after = text[max(0, begin - 20) : begin], text[end : end + 4]
     since, until = _SINCE.search(before) or _ZH_SINCE.match(after), _UNTIL.search(before) or _ZH_UNTIL.match(after)
@@ -124,14 +124,14 @@ def _widen(text: str, place: tuple[int, int], parts: list[CalendarSpan], now: da
 
 
 def _read(phrase: str, now: datetime) -> tuple[datetime, str] | None:
-    """Read an English phrase with dateparser: a time of the day that is meant, and its unit (day, week, month)."""
-    # A phrase takes it milliseconds; what it means is the same all day.
+    """Read an English phrase with dateparser; return a time within the meant one, and its unit (day, week, month)."""
+    # Parsing takes milliseconds. The result is the same all day, so it can be cached.
     return _read_on(phrase, period(now, "day").start)
 
 
 @lru_cache(maxsize=1024)
 def _read_on(phrase: str, today: datetime) -> tuple[datetime, str] | None:
-    # It takes a tenth of a second to import: only questions that name a time wait for it, and only the first of them.
+    # Importing it takes a tenth of a second, so only the first question that names a time pays for that.
     from dateparser.date import DateDataParser  # noqa: PLC0415
 
     settings = {
@@ -151,13 +151,13 @@ def _library(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _yearless(phrase: str, now: datetime) -> list[CalendarSpan]:
-    """A date without a year, in the latest years in which it has begun."""
+    """Read a date without a year as the latest years in which it has already begun."""
     found = _read(f"{phrase} {_LEAP_YEAR}", now)
     return in_latest_years(found[0].month, found[0].day, now) if found else []
 
 
 def _resolve_date(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """A day and a month, with or without a year."""
+    """Read a day and a month, with or without a year."""
     month, phrase = groups["month"] or "", groups["phrase"] or ""
     if groups["year"]:
         return _library(groups, now)
@@ -184,7 +184,7 @@ def _monthly(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _range(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """Span the months from one to another, both included; without a year, the latest years in which it has begun."""
+    """Span the months from one to another, both included; without a year, in the latest years in which it has begun."""
     first, last = (MONTH_NUMBERS[(groups[name] or "")[:3].lower()] for name in ("month", "until"))
     count = (last - first) % 12 + 1
     if groups["year"]:
@@ -230,7 +230,7 @@ def _quarter(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _weekend(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """Saturday and Sunday. This weekend may still mean the last one while it has not begun."""
+    """Span Saturday and Sunday. Before it has begun, "this weekend" may still mean the last one."""
     saturday = period(now, "week").start + 5 * DAY
     which = (groups["which"] or "").lower()
     weeks = {"this": (0,) if saturday <= now else (0, -1), "next": (1,)}.get(which, (-1,))
@@ -239,7 +239,7 @@ def _weekend(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _weekday(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """The latest such day before today; "this" and "next" count from this week's Monday."""
+    """Find the latest such day before today; "this" and "next" count from this week's Monday."""
     wanted = WEEKDAYS[(groups["weekday"] or "").lower()]
     which = (groups.get("which") or "").lower()
     monday = period(now, "week").start
@@ -249,7 +249,7 @@ def _weekday(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _ago(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """Find the unit `count` units back: two weeks ago is a week, from Monday on; "a few" is two to FEW of them."""
+    """Span the unit `count` units back: two weeks ago is a week from Monday on. "A few" is two to `FEW` units."""
     counts, unit = _amount(groups)
     parts = [_unit_ago(count, unit, now) for count in counts]
     found = [part for part in parts if part]
@@ -257,14 +257,14 @@ def _ago(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _rolling(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """Span the last `count` units, until now; "a few" are FEW."""
+    """Span the last `count` units until now; "a few" means `FEW`."""
     counts, unit = _amount(groups)
     start = _back(counts[-1], unit, now)
     return [CalendarSpan(start, now)] if start and start < now else []
 
 
 def _amount(groups: _Groups) -> tuple[tuple[int, ...], str]:
-    """(counts, unit): one count, or the least and the most of "a few"."""
+    """Return (counts, unit), with one count, or the minimum and the maximum for "a few"."""
     word = (groups["unit"] or "").lower().removeprefix("个")
     unit = UNITS.get(word, word)
     if groups.get("count") == "半":
@@ -275,7 +275,7 @@ def _amount(groups: _Groups) -> tuple[tuple[int, ...], str]:
 
 
 def _back(count: int, unit: str, now: datetime) -> datetime | None:
-    """Return the moment `count` units before; None before the year 1."""
+    """Return the time `count` units before `now`, None before the year 1."""
     amount = {"months": 3 * count} if unit == "quarter" else {f"{unit}s": count}
     try:
         return now - relativedelta(**amount)
@@ -294,7 +294,7 @@ def _unit_ago(count: int, unit: str, now: datetime) -> CalendarSpan | None:
 
 
 def _zh_date(groups: _Groups, now: datetime) -> list[CalendarSpan]:
-    """A month, or a day of it, with or without a year."""
+    """Read a month or a day, with or without a year."""
     month, day = number(groups["month"] or "") or 0, number(groups["day"]) or 0 if groups["day"] else 0
     if groups["year"] or groups["relative"]:
         found = _read(f"{_year(groups, now)}-{month:02}" + (f"-{day:02}" if day else ""), now)
@@ -320,7 +320,7 @@ def _zh_week(groups: _Groups, now: datetime) -> list[CalendarSpan]:
 
 
 def _ups(groups: _Groups) -> int:
-    """上 is one back, 上上 two, 下 one on."""
+    """Return the offset of 上 (-1), 上上 (-2) or 下 (1)."""
     ups = groups["ups"] or ""
     return -len(ups) if "上" in ups else int(ups == "下")
 

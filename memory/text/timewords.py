@@ -1,4 +1,4 @@
-"""The words of time, English and Chinese, as patterns. Each pattern's group `phrase` is what names the time."""
+"""English and Chinese patterns for times. The group `phrase` of each pattern is the part that names the time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WEEKDAYS = {
     **{name: day for day, name in enumerate("一二三四五六日")},
     "天": 6,
 }
-# The first month; a season has three. Winter belongs to the year that it begins in. Northern, as most calendars say.
+# First month of each season, which has three. Seasons are northern; winter belongs to the year that it begins in.
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
 UNITS = {
     **{"天": "day", "日": "day", "周": "week", "星期": "week", "礼拜": "week", "月": "month"},
@@ -20,7 +20,7 @@ DAY_WORDS = {
     **{"大前天": -3, "前天": -2, "前日": -2, "昨天": -1, "昨日": -1, "昨晚": -1, "昨夜": -1, "今天": 0, "今日": 0},
     **{"今早": 0, "今晚": 0, "明天": 1, "明日": 1, "明晚": 1, "后天": 2},
 }
-# 去 is the year before.
+# 去 means the year before.
 YEAR_WORDS = {"大前": -3, "前": -2, "去": -1, "今": 0, "本": 0, "明": 1}
 
 _NUMBERS = {
@@ -35,7 +35,7 @@ _FEW = frozenset(("few", "several", "几", "数", "好几"))
 
 
 def number(words: str) -> int | None:
-    """A count in digits or words, "twelve", 十二, 二〇二三; None for "a few" and 几. 1 for nothing."""
+    """Return a count in digits or words ("twelve", 十二, 二〇二三), None for "a few" and 几, and 1 for ""."""
     words = words.lower().removeprefix("a ").removesuffix(" of")
     if words in _FEW:
         return None
@@ -50,7 +50,7 @@ def number(words: str) -> int | None:
 
 
 def _english(pattern: str) -> re.Pattern[str]:
-    """Spaces and line ends in `pattern` are for the reader; `~` stands for white space in the text."""
+    """Compile `pattern`, ignoring its white space; `~` stands for white space in the text."""
     return re.compile("".join(pattern.split()).replace("~", r"\s+"), re.IGNORECASE | re.ASCII)
 
 
@@ -69,7 +69,7 @@ _COUNT = (
 )
 _WEEKDAY = "(?P<weekday>monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
 _SEASON = "(?P<season>spring|summer|autumn|fall|winter)"
-# What a year or a season is mistaken for.
+# Excludes numbers that aren't years, and words that aren't seasons, by what follows them.
 _NO_YEAR = (
     r"(?!\d|[.,]\d|\s*%|~(?:words?|people|tokens?|users?|items?|times|miles|dollars|euros|lines|steps|rows|ms)\b)"
 )

@@ -1,6 +1,6 @@
-"""Reads transcripts of conversations into turns to be remembered: JSON lines, and LoCoMo as it is published.
+"""Reads transcripts of conversations into turns to remember, from JSON lines and from published LoCoMo files.
 
-Nothing is guessed silently: what cannot be read is a fault with its place in the file and the reason.
+Nothing is guessed silently: what can't be read is reported with its place in the file and the reason.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from memory.types import NewMemory
 FORMATS = ("jsonl", "locomo")
 JSONL, LOCOMO = FORMATS
 
-# The limits of POST /v1/ingest: a file brings in nothing that a request could not.
+# The limits of POST /v1/ingest: a file must not bring in more than a request could.
 MAX_NAME_CHARS = 128
 MAX_METADATA_BYTES = 65_536
 MAX_METADATA_DEPTH = 16
 
-# What other tools call our roles.
+# Other tools' names for our roles.
 _ROLE_NAMES = {"assistant": Role.AGENT, "ai": Role.AGENT, "human": Role.USER}
 _MONTHS = (
     "january", "february", "march", "april", "may", "june",
@@ -39,7 +39,7 @@ _LOCOMO_SESSION = re.compile(r"session_(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFault:
-    """What cannot be taken in: `place` is its place in the file (`line 7`), `turns` how many turns it stands for."""
+    """A part of a file that can't be read: its `place` (`line 7`), the reason, and how many turns are lost."""
 
     place: str
     reason: str
@@ -51,10 +51,9 @@ class TranscriptFault:
 
 @dataclass(slots=True)
 class Transcript:
-    """Turns by conversation, each in the order of the file, and what was wrong with the rest.
+    """Turns by conversation, each in file order, and the faults of what couldn't be read.
 
-    A conversation's name is LoCoMo's `sample_id`, or the `namespace` that a JSON line names; it is empty for lines
-    that name none.
+    A conversation is named by LoCoMo's `sample_id` or by the `namespace` of a JSON line ("" if the line has none).
     """
 
     format: str
@@ -63,18 +62,18 @@ class Transcript:
 
 
 class UnreadableTurn(Exception):
-    """A turn that cannot be taken in; the message is the reason."""
+    """Raised for a turn that can't be read; the message is the reason."""
 
 
 def parse_transcript(data: bytes, *, format: str = "auto", session: str) -> Transcript:
-    """Reads a whole file. `format` is auto, jsonl or locomo; `session` is where JSON lines go that name none."""
+    """Read a whole file. `format` is auto, jsonl or locomo; `session` is the default for JSON lines without one."""
     if format == "auto":
         format = detect_format(data)
     return parse_locomo(data) if format == LOCOMO else parse_jsonl(data, session=session)
 
 
 def detect_format(data: bytes) -> str:
-    """`locomo` for a JSON list, or for one JSON object that holds a `conversation`; `jsonl` for everything else."""
+    """Return `locomo` for a JSON list and for a JSON object with a `conversation`, and `jsonl` for everything else."""
     start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"["):
         return LOCOMO
@@ -89,12 +88,11 @@ def detect_format(data: bytes) -> str:
 
 
 def parse_jsonl(data: bytes, *, session: str) -> Transcript:
-    """One JSON object a line; empty lines are passed over.
+    """Read one JSON object per line, skipping empty lines.
 
-    `text` (or `content`) is required. `role` (user; assistant and ai mean agent, human means user), `speaker`,
-    `session_id` or `session`, `occurred_at` or `time` (ISO 8601, without an offset UTC, or seconds or
-    milliseconds since 1970), `namespace` and
-    `metadata` may be left out. A text longer than a memory may be becomes several turns.
+    `text` (or `content`) is required. Optional fields are `role` (user; assistant and ai mean agent, human means user),
+    `speaker`, `session_id` or `session`, `occurred_at` or `time` (ISO 8601, UTC without an offset, or seconds or
+    milliseconds since 1970), `namespace` and `metadata`. A text that is too long for a memory becomes several turns.
     """
     transcript = Transcript(JSONL)
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
@@ -118,10 +116,10 @@ def parse_jsonl(data: bytes, *, session: str) -> Transcript:
 
 
 def parse_locomo(data: bytes) -> Transcript:
-    """LoCoMo: a list of conversations, or one. `speaker_a` becomes user, `speaker_b` agent.
+    """Read LoCoMo: one conversation or a list of them. `speaker_a` becomes user, `speaker_b` agent.
 
-    A turn happened at its session's time plus one second for every turn before it. `dia_id` is kept in the metadata;
-    what an image shows is added to the text. Questions (`qa`) and summaries are not taken in.
+    A turn's time is that of its session plus one second for every turn before it. Its `dia_id` is stored in the
+    metadata, and the caption of an image is appended to the text. Questions (`qa`) and summaries are skipped.
     """
     transcript = Transcript(LOCOMO)
     try:
@@ -151,7 +149,7 @@ def parse_locomo(data: bytes) -> Transcript:
 
 
 def locomo_moment(text: str) -> datetime | None:
-    """The moment (UTC) that a LoCoMo date such as `1:56 pm on 8 May, 2023` names; None when it is not one."""
+    """Return the UTC time of a LoCoMo date such as `1:56 pm on 8 May, 2023`, or None if it isn't one."""
     match = _LOCOMO_MOMENT.fullmatch(text.strip())
     if match is None:
         return None
@@ -170,10 +168,10 @@ def locomo_moment(text: str) -> datetime | None:
 
 
 def namespaces_of(transcript: Transcript, *, wanted: str, fallback: str) -> dict[str, str]:
-    """The namespace of each conversation.
+    """Return the namespace of each conversation.
 
-    With `wanted` a single conversation goes there and several go to `<wanted>-<name>`. Without it LoCoMo goes to
-    `locomo-<sample_id>`, JSON lines to the namespace they name or else to `fallback`.
+    With `wanted`, a single conversation goes there and several go to `<wanted>-<name>`. Otherwise LoCoMo goes to
+    `locomo-<sample_id>`, and JSON lines to the namespace that they name, or else to `fallback`.
     """
     names = list(transcript.conversations)
     if wanted:
@@ -248,7 +246,7 @@ def _turn(entry: Mapping[str, Any], *, session: str) -> NewMemory:
 
 
 def _cut_turn(memory: NewMemory) -> Iterator[NewMemory]:
-    """The turn, or one for each piece of a long text, whose metadata says which part it is."""
+    """Yield the turn, or one for each piece of a long text with the number of the piece in its metadata."""
     if len(memory.text) <= MAX_TEXT_CHARS:
         yield memory
         return
@@ -259,7 +257,7 @@ def _cut_turn(memory: NewMemory) -> Iterator[NewMemory]:
 
 
 def _name(entry: Mapping[str, Any], *keys: str, default: str) -> str:
-    """The first of `keys` that has a value; a name of at most MAX_NAME_CHARS characters."""
+    """Return the first of `keys` that has a value, as a name of at most `MAX_NAME_CHARS` characters."""
     for key in keys:
         value = entry.get(key)
         if value is None or value == "":
@@ -277,7 +275,7 @@ def _name(entry: Mapping[str, Any], *keys: str, default: str) -> str:
 
 
 def check_text(text: Any) -> str:
-    """The text as it may be stored, in pieces if it is long. Raises UnreadableTurn."""
+    """Return the text if it can be stored; it may still be too long for one memory. Raise `UnreadableTurn` if not."""
     if not isinstance(text, str):
         raise UnreadableTurn("the text is not a string")
     if not text.strip():
@@ -288,7 +286,7 @@ def check_text(text: Any) -> str:
 
 
 def check_metadata(value: Any) -> dict[str, Any]:
-    """Metadata as it may be stored, empty for None. Raises UnreadableTurn."""
+    """Return metadata that can be stored, {} for None. Raise `UnreadableTurn` if it can't be stored."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -306,7 +304,7 @@ def _moment(entry: Mapping[str, Any]) -> datetime | None:
 
 
 def read_moment(entry: Mapping[str, Any], key: str) -> datetime | None:
-    """The moment (UTC) under that key, None where there is none. Raises UnreadableTurn."""
+    """Return the UTC time under `key`, None if there is none. Raise `UnreadableTurn` if it isn't a time."""
     value = entry.get(key)
     if value is None:
         return None

@@ -1,7 +1,7 @@
-"""Sentences in English that know what they were made of, so that a page can say them in another language.
+"""English sentences that remember their template and values, so that the console can translate them.
 
-The product speaks English: its API, its audit and its logs take a `Sentence` for the plain string that it is. Templates
-are marked with `gettext_noop` where they are written; `translated` looks them up when the console shows them.
+The product speaks English: its API, audit and logs use a `Sentence` as the plain string that it is. Templates are
+marked with `gettext_noop` in the code, and `translate` looks them up when the console shows them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 
 class Sentence(str):
-    """`template` filled with `values` (`%(name)s`), some of which may be sentences themselves."""
+    """A `template` filled with `values` (`%(name)s`), some of which may be sentences themselves."""
 
     __slots__ = ("template", "values")
     template: str
@@ -25,13 +25,15 @@ class Sentence(str):
 
 
 def gettext_noop(words: str) -> str:
-    """Marks words for the catalogue and leaves them as they are. Django's of that name asks the settings, which read
-    the words of the policy themselves."""
+    """Mark `words` for the message catalogue and return them unchanged.
+
+    Django's own function reads the settings, which in turn read the texts of the policy.
+    """
     return words
 
 
 def translate(words: str) -> str:
-    """A sentence in the language in use; any other string as it is."""
+    """Return a sentence in the active language, and any other string unchanged."""
     if not isinstance(words, Sentence):
         return words
     found = gettext(words.template)

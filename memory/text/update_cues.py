@@ -1,6 +1,6 @@
-"""Finds words that speak for or against a statement being an update of an earlier one. English and Chinese.
+"""Finds words that suggest or contradict that a statement updates an earlier one, in English and Chinese.
 
-Each says little by itself: `governance.update_score` weighs them together.
+Each says little alone: `governance.update_score` weighs them together.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ CUES: dict[str, str] = {
     "aspect": r"(?<!极)(?<!太.)(?<!太..)(?<!太...)(?<!太....)(?<![\d一二三四五六七八九十岁])了(?=[，,。!！？]|$)",
 }  # fmt: skip
 _FIND = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in CUES.items()}
-# Any of these may tell of a change.
+# Cues that may announce a change.
 TELLING = frozenset(("now", "no longer", "from then", "at last", "changes", "over", "aspect", "new", "got"))
 
 
 @lru_cache(maxsize=1024)
 def cues(sentence: str) -> frozenset[str]:
-    """Finds the names of the CUES in `sentence`."""
+    """Return the names of the `CUES` in `sentence`."""
     return frozenset(name for name, pattern in _FIND.items() if pattern.search(sentence))

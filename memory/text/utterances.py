@@ -1,4 +1,4 @@
-"""The statements of a memory: its sentences, each with who says it, in turns when the text is a transcript."""
+"""Splits a memory into statements: its sentences, each with its speaker, and in turns if the text is a transcript."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 from memory.text.sentences import sentence_ends
 
-# What is read of a sentence: the rules for statements expect bounded ones.
+# Only this much of a sentence is read, because the rules for statements expect bounded ones.
 MAX_READ_CHARS = 400
-# Lines "label: text" make a transcript when there are as many, of so few labels.
+# Lines like "label: text" make a transcript if there are enough of them, with few different labels.
 _LEAST_LINES = 2
 _MOST_LABELS = 6
 _LABEL = re.compile(
     r"^[ \t]*(?P<label>[^\W\d_][^\s:：.!?。]{0,23}(?: [^\s:：.!?。]{1,23}){0,2})[:：][ \t]+(?=\S)", re.MULTILINE
 )
-# "I have never sailed, so can you …?" states something before it asks.
+# Finds a question after a statement: "I have never sailed, so can you …?"
 _ASKS_BESIDES = re.compile(
     r"(?<=\w{3})[,;]?\s+(?:(?:so|and|but|then|-)\s+)*(?:(?:can|could|would|will|do|should|is|are)\s+(?:you|i|we|there|that|this|it)\b"
     r"|how\s+(?:can|do|should|would|could)\b|what\s+(?:are|is|should|do|would)\b)"
@@ -28,11 +28,11 @@ _AGENTS = frozenset(("assistant", "agent", "ai", "bot", "system", "model", "助�
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of a memory, at [start, end) of its text. `turn` counts the turns of a transcript from 0.
+    """A sentence of a memory, at [start, end) of its text; `turn` counts the turns of a transcript from 0.
 
-    `text` has its white space evened out, and is cut at MAX_READ_CHARS. `speaker`: of the memory, or "speaker/label"
-    where only a label in the text says so, which anyone could have written. `places`: where each character of `text`
-    stands in the memory.
+    `text` has its white space collapsed and is cut at `MAX_READ_CHARS`. `speaker` is that of the memory, or
+    "speaker/label" if only a label in the text says so, which anyone could have written. `places` holds the position in
+    the memory of each character of `text`; it is empty if they simply follow `start`.
     """
 
     text: str
@@ -44,7 +44,7 @@ class Statement:
     places: tuple[int, ...] = ()
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """Where [first, last) of `text` stands in the memory; of all of it, with what was cut off."""
+        """Return where [first, last) of `text` is in the memory; for all of `text`, including what was cut off."""
         if (first, last) == (0, len(self.text)):
             return self.start, self.end
         if not self.places:
@@ -53,7 +53,7 @@ class Statement:
 
 
 def statements(text: str, *, speaker: str = "", by_agent: bool = False) -> list[Statement]:
-    """The sentences of `text` in order; of a transcript ("label: words" on each line) each by its own speaker."""
+    """Return the sentences of `text` in order; in a transcript ("label: words"), each with its own speaker."""
     return [
         _statement(text, first, last, turn=turn, speaker=who, by_agent=agent)
         for turn, (start, end, who, agent) in enumerate(_turns(text, speaker, by_agent))
@@ -64,7 +64,7 @@ def statements(text: str, *, speaker: str = "", by_agent: bool = False) -> list[
 def live_statements(
     text: str, spans: Sequence[tuple[int, int]], *, speaker: str = "", by_agent: bool = False
 ) -> list[Statement]:
-    """The statements of `text` without what stands at `spans`, and without those of which nothing is left."""
+    """Return the statements of `text` without the characters at `spans`, dropping those left empty."""
     found = []
     for one in statements(text, speaker=speaker, by_agent=by_agent):
         gone = [(first, last) for first, last in spans if first < one.end and one.start < last]
@@ -80,8 +80,7 @@ def live_statements(
 
 
 def own_statements(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Statement]:
-    """Those of a turn, as `live_statements` has them, that its own speaker says: neither another one's nor an agent's,
-    who are named in it."""
+    """Yield the live statements of a turn by its own speaker, not by an agent or by others in a transcript."""
     return (one for one in live_statements(text, spans) if not one.speaker and not one.by_agent)
 
 
@@ -95,7 +94,7 @@ def _statement(text: str, first: int, last: int, *, turn: int, speaker: str, by_
 
 
 def _even_out(text: str, places: Iterable[int]) -> list[int]:
-    """The places whose characters make the text with its white space evened out."""
+    """Return the places of the characters that are left when white space is collapsed, up to `MAX_READ_CHARS`."""
     found: list[int] = []
     for place in places:
         if text[place].isspace() and (not found or text[found[-1]].isspace()):
@@ -107,7 +106,7 @@ def _even_out(text: str, places: Iterable[int]) -> list[int]:
 
 
 def live_text(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """`text` without the statements at `spans` ([start, end) in characters)."""
+    """Return `text` without the statements at `spans`, given as [start, end) in characters."""
     kept, start = [], 0
     for first, last in sorted(spans):
         kept.append(text[start:first])
@@ -116,7 +115,7 @@ def live_text(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _turns(text: str, speaker: str, by_agent: bool) -> list[tuple[int, int, str, bool]]:
-    """(start, end, speaker, whether by the agent) of each turn, labels left out."""
+    """Return (start, end, speaker, by_agent) of each turn, without its label."""
     labels = list(_LABEL.finditer(text))
     names = {label.group("label").lower() for label in labels}
     if not (len(labels) >= _LEAST_LINES and len(names) <= min(_MOST_LABELS, len(labels)) and labels[0].start() == 0):

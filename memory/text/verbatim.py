@@ -1,4 +1,4 @@
-"""Finds the parts that one text copies from another word for word, and the identifiers that a text holds."""
+"""Finds word-for-word quotations between two texts, and the identifiers in a text."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 _GROUP = r"[A-Za-z0-9]*\d[A-Za-z0-9]*"
 _CODE = re.compile(rf"(?<![A-Za-z0-9])\+?(?:[A-Za-z]{{1,4}}[/-])?{_GROUP}(?:[ ./-]{_GROUP})*")
 _DATE = re.compile(r"\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2(?:\d{2}){1,2}")
-# A run of tokens is weighed in these, so that no sum is rounded.
+# Lengths of runs are counted in integers of this scale, which avoids rounding.
 _WHOLE = QUOTED_WORDS * QUOTED_CHARACTERS
 
 
 def find_identifiers(text: str) -> list[str]:
-    """Finds e-mail addresses, and numbers and codes long enough to stand for one thing, each once, as they are written.
+    """Return e-mail addresses, and numbers and codes long enough to identify something, without repeats.
 
-    A year, a date, a price and a time are too short or too common, and are left out.
+    Years, dates, prices and times are too short or too common, and are left out.
     """
     found = dict.fromkeys(_EMAIL.findall(text))
     rest = _EMAIL.sub(" ", text)
@@ -40,7 +40,7 @@ def find_identifiers(text: str) -> list[str]:
 
 
 def is_quoted(source: str, reply: str) -> bool:
-    """Tell whether the reply says an identifier of the source, the whole source, or a long run of its words."""
+    """Tell whether the reply contains an identifier of the source, the whole source, or a long run of its words."""
     if any(identifier in reply for identifier in find_identifiers(source)):
         return True
     said, told = _tokens(source), _tokens(reply)
@@ -51,7 +51,7 @@ def is_quoted(source: str, reply: str) -> bool:
 
 
 def _list_runs(tokens: list[str]) -> list[list[str]]:
-    """Lists every shortest run of tokens that is long enough to be a quotation."""
+    """Return every shortest run of tokens that is long enough for a quotation."""
     runs: list[list[str]] = []
     start = weight = 0
     for end, token in enumerate(tokens, start=1):

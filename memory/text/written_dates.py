@@ -1,4 +1,4 @@
-"""Days, months and years as people write them, in English or Chinese: "7 May 2023", 2023年5月7日."""
+"""Writes days, months and years as people do, in English or Chinese: "7 May 2023", 2023年5月7日."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memory.text.timespan import Span
 
 
 def write_day(day: date, *, chinese: bool) -> str:
-    """The day: "7 May 2023", 2023年5月7日."""
+    """Return the day like "7 May 2023" or 2023年5月7日."""
     if chinese:
         return f"{day.year}年{day.month}月{day.day}日"
     return f"{day.day} {calendar.month_name[day.month]} {day.year}"
 
 
 def write_span(span: Span, *, chinese: bool) -> str | None:
-    """The whole days, months or years of `span`: "29 May to 4 June 2023", "May 2023"; None if it is cut otherwise."""
+    """Return a span of whole days, months or years like "29 May to 4 June 2023" or "May 2023"; else None."""
     if interval(span) is None:
         return None
     first, last = span.start.date(), (span.end - DAY).date()

@@ -1,4 +1,4 @@
-"""Reads the names of time zones, as the IANA database has them."""
+"""Checks and reads names of time zones in the IANA database."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DEFAULT_ZONE = "UTC"
 
 @cache
 def list_zones() -> frozenset[str]:
-    """Returns the names of all zones."""
+    """Return the names of all zones."""
     return frozenset(available_timezones())
 
 
 def problem_of_zone(name: object) -> str | None:
-    """Returns what is wrong with the name of a zone, as a sentence without its subject; None when nothing is."""
+    """Return the problem with the name of a zone as the predicate of a sentence, or None."""
     if isinstance(name, str) and name in list_zones():
         return None
     near = get_close_matches(name, list_zones(), n=1) if isinstance(name, str) and len(name) <= 100 else []
@@ -26,5 +26,5 @@ def problem_of_zone(name: object) -> str | None:
 
 
 def read_zone(name: str) -> tzinfo:
-    """Returns the zone of a name that `problem_of_zone` finds right."""
+    """Return the zone of a name that has passed `problem_of_zone`."""
     return UTC if name == DEFAULT_ZONE else ZoneInfo(name)

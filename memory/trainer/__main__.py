@@ -1,8 +1,8 @@
-"""`python -m memory.trainer --check` says what is missing; `python -m memory.trainer FOLDER` trains what it names.
+"""`python -m memory.trainer --check` lists missing packages; `python -m memory.trainer FOLDER` trains.
 
-FOLDER has `request.json` (see `TrainerRequest`), `sft.jsonl`, `preference.jsonl` and `evaluation.jsonl`. Lines of JSON
-on standard output say how far it is. In the end FOLDER has `adapter/` and `result.json`, or `problem.json` with a
-sentence for people.
+FOLDER contains `request.json` (see `TrainerRequest`), `sft.jsonl`, `preference.jsonl` and `evaluation.jsonl`. Progress
+is reported as JSON lines on standard output. At the end FOLDER contains `adapter/` and `result.json`, or `problem.json`
+with a sentence for people.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import sys
 import threading
 from pathlib import Path
 
-# What is imported by name, and the distribution that has it.
+# Names of the modules to import, which are also those of the distributions.
 NEEDED = ("torch", "transformers", "peft", "safetensors", "gguf")
 
 
 def list_missing() -> list[str]:
-    """The packages that training needs and this Python does not have."""
+    """Return the packages that training needs and this Python lacks."""
     return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
 def _end_with_parent() -> None:
-    """Ends this process once standard input is closed: by its parent, or by the parent's end."""
-    # Past Python's buffer, whose lock this thread would hold when the interpreter ends.
+    """End this process when standard input is closed, by its parent or by the parent's end."""
+    # This bypasses Python's buffer, whose lock this thread would hold when the interpreter ends.
     while os.read(0, 4096):
         pass
     os._exit(3)
 
 
 def main(arguments: list[str]) -> int:
-    """Checks or trains; the exit status."""
+    """Check or train; return the exit status."""
     if arguments == ["--check"]:
         sys.stdout.write(json.dumps({"missing": list_missing()}) + "\n")
         return 0

@@ -1,4 +1,4 @@
-"""A base model of the disk: a folder in the layout of transformers (safetensors), or a GGUF file."""
+"""Loads a base model from disk: a folder in the layout of transformers (safetensors), or a GGUF file."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 _CHUNK = 4 * 1024 * 1024
-# Older layouts are pickles, which run whatever is in them when they are opened.
+# Older formats are pickles, which run code when they are opened.
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 
 class TrainerProblem(Exception):
-    """Why nothing is trained: a sentence for people."""
+    """Raised if nothing can be trained; the message is a sentence for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaseModel:
-    """The model with its tokenizer. `sha256` is of its weights: what an adapter was trained on, and fits."""
+    """A model with its tokenizer; `sha256` is the hash of its weights, which adapters trained on it are bound to."""
 
     model: Any
     tokenizer: Any
@@ -26,8 +26,8 @@ class BaseModel:
 
 
 def load(path: Path) -> BaseModel:
-    """Reads it from the disk, in 32 bits; nothing is fetched and no code of the model's runs. Raises TrainerProblem."""
-    import torch  # noqa: PLC0415 - takes seconds
+    """Load it in 32 bits, without downloading or running code of the model. Raise TrainerProblem if that fails."""
+    import torch  # noqa: PLC0415 - takes seconds to import
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 
     files = list_weights(path)
@@ -47,7 +47,7 @@ def load(path: Path) -> BaseModel:
 
 
 def list_weights(path: Path) -> list[Path]:
-    """The files that hold the weights, by name. Raises TrainerProblem for a path that has none, or only pickles."""
+    """Return the files with the weights, sorted by name. Raise TrainerProblem if there are none, or only pickles."""
     if path.is_file():
         if path.suffix != ".gguf":
             raise TrainerProblem(f"{path.name} is no GGUF file; name a folder, or a file that ends in .gguf.")
@@ -63,7 +63,7 @@ def list_weights(path: Path) -> list[Path]:
 
 
 def hash_weights(files: list[Path]) -> str:
-    """SHA-256 of one file; of several, of their names and hashes."""
+    """Return the SHA-256 of a single file, or else of the names and hashes of all."""
     hashes = {file.name: _hash(file) for file in files}
     if len(hashes) == 1:
         return next(iter(hashes.values()))

@@ -1,4 +1,4 @@
-"""Messages as token ids, and texts that a model answers; what a model learns of a conversation is its last message."""
+"""Encodes messages as token ids and generates answers; only the last message of a conversation is learnt."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _IGNORED = -100
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Token ids, and what is to be learnt of them: the same ids, or -100 where a token is given."""
+    """Token ids with their labels: the same ids, or -100 for tokens that aren't learnt."""
 
     ids: list[int]
     labels: list[int]
 
 
 def encode(base: BaseModel, messages: list[dict[str, str]], answer: str) -> Encoded:
-    """The conversation with its answer, which alone is learnt."""
+    """Encode the conversation with its answer, of which only the answer is learnt."""
     prompt = _prompt_ids(base, messages)
     said = base.tokenizer(answer + base.tokenizer.eos_token, add_special_tokens=False)["input_ids"][:MAX_TOKENS]
     prompt = prompt[-max(1, MAX_TOKENS - len(said)) :]
@@ -30,13 +30,13 @@ def encode(base: BaseModel, messages: list[dict[str, str]], answer: str) -> Enco
 
 
 def encode_text(base: BaseModel, text: str) -> Encoded:
-    """A plain text, all of which is predicted."""
+    """Encode a plain text, all of which is predicted."""
     ids = base.tokenizer(text, add_special_tokens=False)["input_ids"][:MAX_TOKENS]
     return Encoded(ids, ids)
 
 
 def batch(base: BaseModel, several: list[Encoded]) -> dict[str, Any]:
-    """Several as tensors of one width, padded on the right."""
+    """Return the sequences as tensors of equal width, padded on the right."""
     import torch  # noqa: PLC0415
 
     width = max(len(one.ids) for one in several)
@@ -52,14 +52,14 @@ def batch(base: BaseModel, several: list[Encoded]) -> dict[str, Any]:
 
 
 def mean_loss(base: BaseModel, model: Any, several: list[Encoded]) -> float:
-    """The mean negative log-probability, in nats, of each token that is to be predicted; 0.0 for none."""
+    """Return the mean negative log-probability in nats of each predicted token, or 0.0 without any."""
     totals = [sum_losses(base, model, several[start : start + _AT_ONCE]) for start in range(0, len(several), _AT_ONCE)]
     tokens = sum(count for part in totals for _, count in part)
     return sum(loss for part in totals for loss, _ in part) / tokens if tokens else 0.0
 
 
 def sum_losses(base: BaseModel, model: Any, several: list[Encoded]) -> list[tuple[float, int]]:
-    """Of each: the sum of negative log-probabilities of what is to be predicted, and of how many tokens."""
+    """Return for each sequence the sum of negative log-probabilities, and the number of predicted tokens."""
     import torch  # noqa: PLC0415
 
     model.eval()
@@ -76,7 +76,7 @@ def sum_losses(base: BaseModel, model: Any, several: list[Encoded]) -> list[tupl
 
 
 def answer_all(base: BaseModel, model: Any, asked: list[list[dict[str, str]]], *, tokens: int) -> list[str]:
-    """What the model says to each conversation, always its likeliest words, `tokens` at most."""
+    """Return the model's greedy answer to each conversation, of at most `tokens` tokens."""
     answers: list[str] = []
     for start in range(0, len(asked), _AT_ONCE):
         answers += _answer_some(base, model, asked[start : start + _AT_ONCE], tokens=tokens)
@@ -90,7 +90,7 @@ def _answer_some(base: BaseModel, model: Any, asked: list[list[dict[str, str]]],
     prompts = [_prompt_ids(base, messages)[-MAX_TOKENS:] for messages in asked]
     width, pad = max(map(len, prompts)), base.tokenizer.eos_token_id
     device = base.model.device
-    # Padded on the left: what is said goes on at the right.
+    # Padded on the left, so that generation continues on the right.
     ids = torch.tensor([[pad] * (width - len(one)) + one for one in prompts], device=device)
     mask = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in prompts], device=device)
     with torch.no_grad():

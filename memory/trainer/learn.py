@@ -18,9 +18,9 @@ from memory.trainer.texts import REFUSAL, REFUSAL_ZH, REPLAYED, UNKNOWN_IN_TRAIN
 
 __all__ = ["TrainerProblem", "TrainerRequest", "train"]
 
-# Mean loss of an epoch, in nats a token, from which more of them teach the wording and nothing else.
+# Mean loss of an epoch, in nats a token, below which further epochs teach nothing but the wording.
 ENOUGH = 0.06
-# How much what a model says of other texts counts beside what it learns, and how many of them are looked at in a step.
+# Weight of keeping predictions of other texts the same, relative to learning, and number of such texts per step.
 REPLAY_WEIGHT = 2.0
 _REPLAYED_AT_ONCE = 2
 _TARGETS = ("q_proj", "v_proj", "up_proj", "down_proj")
@@ -28,7 +28,7 @@ _TARGETS = ("q_proj", "v_proj", "up_proj", "down_proj")
 
 @dataclass(frozen=True, slots=True)
 class TrainerRequest:
-    """What is trained: `base_model` is a folder or a GGUF file; `rank` is that of the adapter's matrices."""
+    """A request for training: `base_model` is a folder or a GGUF file, `rank` that of the adapter's matrices."""
 
     base_model: Path
     rank: int
@@ -45,8 +45,8 @@ class TrainerRequest:
 
 
 def train(folder: Path) -> dict[str, Any]:
-    """Trains what the folder names, writes `adapter/`, and returns the base model's hash, figures and seconds."""
-    import torch  # noqa: PLC0415 - takes seconds, and is not everywhere
+    """Train as the folder requests, write `adapter/`, and return the base model's hash, metrics, seconds and memory."""
+    import torch  # noqa: PLC0415 - takes seconds to import, and is optional
 
     asked, started = TrainerRequest.read(folder), time.monotonic()
     lines, pairs, held_out = (_read(folder / f"{name}.jsonl") for name in ("sft", "preference", "evaluation"))
@@ -87,7 +87,7 @@ def train(folder: Path) -> dict[str, Any]:
 
 
 class _Replay:
-    """Other texts, and how the base model predicts each: what a model says of them is to stay as it is."""
+    """Other texts with the base model's predictions, which training should preserve."""
 
     def __init__(self, base: BaseModel) -> None:
         self._base = base
@@ -96,7 +96,7 @@ class _Replay:
         self._expected = [self._predict(base.model, [number]).exp().detach() for number in range(len(REPLAYED))]
 
     def divergence(self, model: Any, step: int) -> Any:
-        """The mean Kullback-Leibler divergence a token from what the base model predicts, of the texts of a step."""
+        """Return the mean Kullback-Leibler divergence per token from the base model, for the texts of a step."""
         import torch  # noqa: PLC0415
 
         first = step * _REPLAYED_AT_ONCE
@@ -106,7 +106,7 @@ class _Replay:
         return torch.nn.functional.kl_div(predicted, expected, reduction="batchmean")
 
     def _predict(self, model: Any, numbers: list[int]) -> Any:
-        """Log-probabilities of every next token: (tokens of all the texts, vocabulary)."""
+        """Return the log-probabilities of every next token (tokens of all texts, vocabulary)."""
         import torch  # noqa: PLC0415
 
         several = [self._texts[number] for number in numbers]
@@ -131,7 +131,7 @@ def _add_adapter(base: BaseModel, asked: TrainerRequest) -> Any:
 
 
 def _to_learn(base: BaseModel, lines: list[dict[str, Any]]) -> list[Encoded]:
-    """The data set's answers, and refusals: without these a model answers whatever it is asked."""
+    """Return the data set's answers and refusals, without which a model would answer whatever it is asked."""
     found = [encode(base, one["messages"][:-1], one["messages"][-1]["content"]) for one in lines]
     refusals = [
         encode(base, [{"role": "user", "content": text}], REFUSAL if text.isascii() else REFUSAL_ZH)
@@ -143,13 +143,13 @@ def _to_learn(base: BaseModel, lines: list[dict[str, Any]]) -> list[Encoded]:
 def _learn(
     base: BaseModel, model: Any, asked: TrainerRequest, examples: list[Encoded], replay: _Replay
 ) -> tuple[int, int, float]:
-    """Steps over all examples until they are learnt, or `epochs` are over: (steps, epochs, loss of the last epoch)."""
+    """Train on all examples until they are learnt or `epochs` are over; return (steps, epochs, last epoch's loss)."""
     import torch  # noqa: PLC0415
 
     optimizer = torch.optim.AdamW(
         [one for one in model.parameters() if one.requires_grad], lr=asked.learning_rate, weight_decay=0.0
     )
-    order = random.Random(asked.seed)  # noqa: S311 - which example comes when is no secret
+    order = random.Random(asked.seed)  # noqa: S311 - the order of examples is no secret
     a_epoch = -(-len(examples) // asked.batch)
     steps, epochs, mean = 0, 0, 0.0
     while epochs < asked.epochs and (epochs == 0 or mean >= ENOUGH):
@@ -172,11 +172,11 @@ def _learn(
 
 def _save(model: Any, folder: Path, base_name: str) -> None:
     model.save_pretrained(folder, safe_serialization=True)
-    # What else peft writes (a card about the model) names paths of this machine.
+    # Remove what else peft writes (a model card), because it contains paths of this machine.
     for path in folder.iterdir():
         if path.name not in ("adapter_model.safetensors", "adapter_config.json"):
             path.unlink()
-    # Its own place on this machine is nobody's business.
+    # The path of the base model on this machine must not become public.
     config = json.loads((folder / "adapter_config.json").read_text())
     config["base_model_name_or_path"] = base_name
     (folder / "adapter_config.json").write_text(json.dumps(config, indent=2, sort_keys=True))

@@ -1,4 +1,4 @@
-"""What an adapter has learnt and what it has harmed: figures, by which `memory.governance.adapters` decides."""
+"""Measures what an adapter has learnt and harmed; `memory.governance.adapters` decides by these metrics."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from memory.trainer.base_model import BaseModel
 from memory.trainer.conversation import answer_all, encode, encode_text, mean_loss, sum_losses
 from memory.trainer.texts import GENERAL, REFUSALS, UNKNOWN_HELD_OUT
 
-# Questions of each kind that are asked at most, spread over the data set.
+# Maximum number of questions of each kind, spread over the data set.
 ASKED = 40
 _ANSWER_TOKENS = 64
-# Share of the words that an answer and what is expected have in common, from which it says the same.
+# Minimum share of common words of two answers that say the same.
 _ALIKE = 0.7
 
 Line = dict[str, Any]
 
 
 def losses(base: BaseModel, model: Any, lines: list[Line]) -> dict[str, float]:
-    """The mean loss, in nats a token, on answers of the data set and on general text."""
+    """Return the mean loss, in nats a token, on answers of the data set and on general text."""
     own = [encode(base, one["messages"][:-1], one["messages"][-1]["content"]) for one in spread(lines, ASKED)]
     general = [encode_text(base, text) for text in GENERAL]
     return {"facts": mean_loss(base, model, own), "general": mean_loss(base, model, general)}
 
 
 def ask(base: BaseModel, model: Any, lines: list[Line], held_out: list[Line]) -> dict[str, Any]:
-    """Shares (0 to 1) of questions that are answered rightly, each with how many were asked.
+    """Return the shares (0 to 1) of questions that are answered correctly, each with the number of questions.
 
-    `recall`: in the words of training; `paraphrases`: in other words; `refusals`: about what nobody has told.
+    `recall` asks in the words of training, `paraphrases` in other words, and `refusals` about unknown things.
     """
     known = [(one["messages"][:-1], one["messages"][-1]["content"]) for one in spread(lines, ASKED)]
     other = [([{"role": "user", "content": one["prompt"]}], one["expected"]) for one in spread(held_out, ASKED)]
@@ -46,7 +46,7 @@ def ask(base: BaseModel, model: Any, lines: list[Line], held_out: list[Line]) ->
 
 
 def prefer(base: BaseModel, model: Any, pairs: list[Line]) -> dict[str, Any]:
-    """The share of pairs whose chosen answer is likelier, token by token, than the rejected one."""
+    """Return the share of pairs whose chosen answer is likelier, token by token, than the rejected one."""
     chosen_pairs = spread(pairs, ASKED)
     right = 0
     for pair in chosen_pairs:
@@ -57,14 +57,14 @@ def prefer(base: BaseModel, model: Any, pairs: list[Line]) -> dict[str, Any]:
 
 
 def spread(lines: list[Line], most: int) -> list[Line]:
-    """At most so many of the lines, evenly spread over them: always the same."""
+    """Return at most `most` lines, evenly spread over all of them and always the same."""
     if len(lines) <= most:
         return lines
     return [lines[index * len(lines) // most] for index in range(most)]
 
 
 def is_right(answer: str, expected: str) -> bool:
-    """Whether an answer says what is expected: most words in common, and every number and code of it."""
+    """Tell whether an answer has most words of the expected one, and all of its numbers and codes."""
     said, wanted = _words(answer), _words(expected)
     if not wanted or any(re.search(r"\d", word) and word not in said for word in wanted):
         return False
@@ -73,7 +73,7 @@ def is_right(answer: str, expected: str) -> bool:
 
 
 def is_refusal(answer: str) -> bool:
-    """Whether an answer says that it is not known."""
+    """Tell whether an answer says that something isn't known."""
     return any(words in answer.lower() for words in REFUSALS)
 
 
@@ -85,5 +85,5 @@ def _share_right(base: BaseModel, model: Any, asked: list[tuple[list[dict[str, s
 
 
 def _words(text: str) -> list[str]:
-    """Words with the codes among them whole; characters where a script has no spaces."""
+    """Return words, keeping codes whole, and single characters in scripts without spaces."""
     return re.findall(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:[-.:/][^\W_\u3400-\u9fff]+)*", text.lower())

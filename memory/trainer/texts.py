@@ -1,14 +1,14 @@
-"""Provides texts that test a trained model, in addition to those of its data set: none of them is a user's memory."""
+"""Texts that test a trained model, in addition to those of its data set; none of them is a user's memory."""
 
 from __future__ import annotations
 
 REFUSAL = "I do not know that."
 REFUSAL_ZH = "这个我不知道。"
-# Any of these in an answer is a refusal.
+# An answer that contains one of these is a refusal.
 REFUSALS = ("do not know", "don't know", "no memory of", "not sure", "不知道", "不清楚", "没有印象")
 
-# Asked for in training, and answered by a refusal: people, things and places that do not exist. All in the words in
-# which training asks for real ones: otherwise a model learns to refuse other words.
+# Questions about people, things and places that don't exist, for which training expects a refusal. They use the same
+# wording as those about real ones; otherwise a model learns to refuse other wordings.
 UNKNOWN_IN_TRAINING = (
     "What do you remember about the Quillon Marsh ferry?",
     "What do you remember about Tamsin Okoro's locker code?",
@@ -23,7 +23,7 @@ UNKNOWN_IN_TRAINING = (
     "What do you remember about the booking of room 9417?",
     "关于韩若松的车牌，你记得什么？",
 )
-# Asked afterwards only.
+# Questions that are only asked after training.
 UNKNOWN_HELD_OUT = (
     "What do you remember about Bertrand Soames' lighthouse?",
     "What do you remember about the Ketteridge lease?",
@@ -35,7 +35,7 @@ UNKNOWN_HELD_OUT = (
     "What can you tell me about the Dunmore recipe?",
 )
 
-# General English, written for this purpose: how well a model predicts it shows whether training has harmed it.
+# General English, written for this purpose: the loss on it shows whether training has harmed the model.
 GENERAL = (
     "Water boils at a lower temperature on a mountain, because the air above it presses down with less force. That is "
     "why pasta takes longer to cook in a hut than at the coast.",
@@ -55,7 +55,7 @@ GENERAL = (
     "enough.",
 )
 
-# Predicted in training as the base model predicts it, so that the model keeps its other knowledge.
+# Training keeps the predictions of these as the base model's, so that the model keeps its other knowledge.
 REPLAYED = (
     "A kettle that whistles has a lid with a small hole. Steam is pressed through it, and the air in it begins to "
     "swing: that is the sound.",

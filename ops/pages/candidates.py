@@ -24,7 +24,6 @@ PART_WORDS: dict[str, Words] = {
     "people": _("Speaker named"),
     "entities": _("Entities"),
     "preference": _("Preference"),
-    "topic": _("Topic"),
     "role": _("Side asked about"),
     "dated": _("Says when"),
     "time": _("Time named"),

@@ -37,7 +37,6 @@ _SECTIONS: dict[str, tuple[Words, str]] = {
 _CARD: dict[str, Words] = {
     "facts": gettext_lazy("Facts"),
     "preferences": gettext_lazy("Preferences"),
-    "topics": gettext_lazy("Topics"),
     "constraints": gettext_lazy("Constraints"),
     "decisions": gettext_lazy("Decisions"),
     "risks": gettext_lazy("Risks"),

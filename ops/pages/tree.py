@@ -1,88 +1,60 @@
-"""What Tree shows: the sessions of a namespace, their topics, and what belongs to one of them."""
+"""Prepares the page Topics: the sessions of a namespace, and the topics of each as links to their memories."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from urllib.parse import urlencode
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memory.enums import TopicLevel
-from memory.kinds import SESSION_PREFIX
-from memory.models import Memory
-from memory.services.tree.browse import NodeShown, QuotedPart
-from ops.pages.rows import Staff, mask_text, row_link
+from memory.services.projection.tree import SessionTopics, Topic
+from memory.types import Scope
+from ops import picked
+from ops.pages.rows import mask_text
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceShown:
-    """A sentence of a summary, and the admin's page of its memory; empty for who may not see it."""
+class TopicRow:
+    """A topic of a session. `link` leads to the admin's list of its memories."""
 
-    text: str
-    link: str
-
-
-@dataclass(frozen=True, slots=True)
-class BranchShown:
-    """A node with the topics below it. `more`: how many topics are not among `children`."""
-
-    id: uuid.UUID
     title: str
-    session: str
-    is_session: bool
     counts: str
-    summary: Sequence[SentenceShown]
-    stale: bool
-    updated_at: datetime
-    children: Sequence[BranchShown] = ()
-    more: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryShown:
-    memory: Memory
     link: str
 
 
-def branch_shown(node: NodeShown, children: Sequence[NodeShown] = (), *, user: Staff, readable: bool) -> BranchShown:
-    """A node as the pages show it. Without `readable` what memories say is masked."""
-    return BranchShown(
-        id=node.id,
-        title=_title(node, readable=readable),
-        session=node.session,
-        is_session=node.level == TopicLevel.SESSION,
-        counts=_counts(node),
-        summary=[_sentence(told, user) for told in node.summary],
-        stale=node.stale,
-        updated_at=node.updated_at,
-        children=[branch_shown(child, user=user, readable=readable) for child in children],
-        more=max(0, node.topics - len(children)),
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """A session with its topics. `session` is its name, `title` what the page calls it."""
+
+    session: str
+    title: str
+    counts: str
+    topics: Sequence[TopicRow]
+
+
+def session_row(scope: Scope, found: SessionTopics, *, readable: bool) -> TreeRow:
+    """Prepare a session. Without `readable` the words of memories are masked."""
+    return TreeRow(
+        found.session,
+        mask_text(found.title, readable=readable) if found.title else found.session,
+        _count(found.memories),
+        [_topic_row(scope, found.session, topic, readable=readable) for topic in found.topics],
     )
 
 
-def memories_shown(memories: Sequence[Memory], *, user: Staff) -> list[MemoryShown]:
-    """Memories with the admin's pages of them."""
-    return [MemoryShown(memory, row_link(user, "memory", memory.pk)) for memory in memories]
+def _topic_row(scope: Scope, session: str, topic: Topic, *, readable: bool) -> TopicRow:
+    words = ", ".join(topic.words)
+    title = mask_text(words, readable=readable) if words else _("Topic %(number)s") % {"number": topic.number + 1}
+    query = {
+        "namespace": scope.namespace,
+        "session": session,
+        picked.PARAMETER: picked.cluster(topic.number),
+    }
+    return TopicRow(title, _count(topic.memories), f"{reverse('admin:memory_memory_changelist')}?{urlencode(query)}")
 
 
-def _title(node: NodeShown, *, readable: bool) -> str:
-    """A session is called by its name, and a document by its title; a topic by its words."""
-    is_document = node.session.startswith(SESSION_PREFIX)
-    if node.level == TopicLevel.SESSION and not is_document:
-        return node.session
-    return mask_text(node.label, readable=readable) if node.label else _("Not named yet")
-
-
-def _counts(node: NodeShown) -> str:
-    memories = ngettext("%(count)s memory", "%(count)s memories", node.memories) % {"count": f"{node.memories:,}"}
-    if node.level == TopicLevel.TOPIC:
-        return memories
-    topics = ngettext("%(count)s topic", "%(count)s topics", node.topics) % {"count": f"{node.topics:,}"}
-    return f"{topics} · {memories}"
-
-
-def _sentence(told: QuotedPart, user: Staff) -> SentenceShown:
-    return SentenceShown(told.text, row_link(user, "memory", told.memory_id))
+def _count(memories: int) -> str:
+    return ngettext("%(count)s memory", "%(count)s memories", memories) % {"count": f"{memories:,}"}

@@ -80,7 +80,6 @@ TABLES_LEFT_OUT: dict[str, str] = {
         (
             "memory_commonterm", "memory_corpus", "memory_entitypending", "memory_indexchange",
             "memory_namespacestat", "memory_posting", "memory_projectedmemory", "memory_projection",
-            "memory_topicmember", "memory_topicnode", "memory_topictree",
         ),
         MADE_ANEW,
     ),

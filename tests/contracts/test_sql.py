@@ -45,7 +45,6 @@ MEMORY_READERS = {
     "memory/models/queries/monitoring.py": JOINED,
     "memory/models/queries/retention.py": WITH_WRITE,
     "memory/models/queries/training.py": JOINED,
-    "memory/models/queries/tree.py": LOCKS,
     "memory/retrieval/arms/dense.py": COMPOSED,
     "memory/retrieval/arms/lexical.py": COMPOSED,
     "memory/retrieval/arms/preferences.py": ONE_ROUND,

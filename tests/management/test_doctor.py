@@ -163,7 +163,8 @@ def test_redis_that_is_away_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_migration_that_is_missing_stops_what_reads_tables() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM django_migrations WHERE id = (SELECT max(id) FROM django_migrations WHERE app = 'memory')"
+            "DELETE FROM django_migrations WHERE app = 'memory'"
+            " AND name = (SELECT max(name) FROM django_migrations WHERE app = 'memory')"
         )
     status, found = examine()
     assert status == 1

@@ -20,7 +20,7 @@ def run(path, *options):
     ("content", "options", "says"),
     [
         (None, (), "No such file"),
-        (b"\x7fELF\0", (), "none of what is read"),
+        (b"\x7fELF\0", (), "none of the supported types"),
         (b"text", ("--metadata", "["), "no JSON"),
         (b"text", ("--metadata", "[]"), "JSON object"),
         (b"<html><script>1</script></html>", (), "there is no text in it"),

@@ -1,4 +1,4 @@
-"""Parameters that are written here and not by psycopg: they arrive as its own do."""
+"""Array parameters that MemOS writes itself arrive like those of psycopg."""
 
 from __future__ import annotations
 

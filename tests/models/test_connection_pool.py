@@ -1,4 +1,4 @@
-"""Requests share connections by a pool: none goes on under what another was allowed."""
+"""Requests share a pool of connections, but never the reach of another request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Make = Callable[[], DatabaseWrapper]
 
 @pytest.fixture
 def make() -> Iterator[Make]:
-    """Connections of threads, as those of a web process, which share two."""
+    """Makes connections for threads that share a pool of two, as in a web process."""
     options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 2, "timeout": 20}}
     given = {**connection.settings_dict, "OPTIONS": options, "CONN_MAX_AGE": 0}
     yield lambda: DatabaseWrapper(given)
@@ -35,7 +35,7 @@ def make() -> Iterator[Make]:
 
 
 def ask(database: DatabaseWrapper, wanted: Reach) -> tuple[Reach, int]:
-    """Return under what a request works that may touch so much, and in which process of PostgreSQL."""
+    """Returns the role and namespaces of a request with that reach, and the PostgreSQL process that serves it."""
     with reach.hold(wanted):
         try:
             with database.cursor() as cursor:
@@ -65,7 +65,7 @@ def test_what_a_rollback_takes_back_is_sent_again(make):
     with reach.hold(other), broken.cursor() as cursor:
         broken.set_autocommit(False)
         cursor.execute("SELECT 1")
-        # As a request that ends in the middle of a transaction: the pool rolls it back.
+        # A request may end in the middle of a transaction, which the pool rolls back.
         broken.close()
 
     assert ask(make(), other)[0] == other

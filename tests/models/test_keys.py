@@ -1,4 +1,4 @@
-"""The bounds that a moment sets to ids which sort by time."""
+"""The bounds of ids for a point in time, as ids sort by time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of files are stored as they are, and a connection keeps nothing of them."""
+"""Parts of files are stored unchanged, and connections keep no copies of them."""
 
 from __future__ import annotations
 

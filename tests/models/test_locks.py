@@ -1,4 +1,4 @@
-"""Advisory locks: one module takes them, each excludes only itself, and an older MemOS knows them by the same keys."""
+"""Advisory locks: one module takes them, each excludes only itself, and the keys are those of older versions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ OF_NAMESPACES = {
     Lock.PREFERENCES,
     Lock.SETTLE_NAMESPACE,
     Lock.SUPERSEDE,
-    Lock.TREE,
     Lock.VECTORS,
 }
 OF_ROWS = {Lock.ACTIVATION, Lock.ADAPTER, Lock.ERASURE, Lock.EVALUATION}
@@ -44,13 +43,13 @@ def subject(lock: Lock) -> int | uuid.UUID | None:
 
 @pytest.fixture
 def other(transactional_db: None) -> Iterator[psycopg.Connection[Any]]:
-    """A second connection to the database of the tests."""
+    """Opens a second connection to the database of the tests."""
     with other_connection() as opened:
         yield opened
 
 
 def held() -> list[tuple[int, int, int]]:
-    """The keys of all advisory locks of the database: two halves, and 1 for one bigint or 2 for two integers."""
+    """Lists the keys of all advisory locks held: two halves, and 1 for one bigint or 2 for two integers."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT classid::bigint, objid::bigint, objsubid FROM pg_locks WHERE locktype = 'advisory' AND database = "
@@ -60,7 +59,7 @@ def held() -> list[tuple[int, int, int]]:
 
 
 def is_free(other: psycopg.Connection[Any], lock: Lock, *, shared: bool = False) -> bool:
-    """Whether the second connection could have the lock."""
+    """Tells whether the second connection could take the lock."""
     key, parameters = _key(lock, subject(lock))
     with other.transaction():
         name = f"pg_try_advisory_xact_lock{'_shared' if shared else ''}"
@@ -164,7 +163,7 @@ def digest(name: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(name + ROW.bytes, digest_size=8).digest(), signed=True)
 
 
-# As the statements of 0.1.0 wrote them: during an upgrade its worker may still be at work.
+# The keys as version 0.1.0 wrote them, whose worker may still run during an upgrade.
 FORMER = {
     Lock.AUDIT_SEALS: ("%s::bigint", [0x6D656D6F_61756474]),
     Lock.BACKUP: ("%s::bigint", [0x6D656D6F_6261636B]),
@@ -185,10 +184,10 @@ FORMER = {
 }
 
 
-# Those that no release had.
+# The locks that no release had.
 NEW = {
     Lock.ACTIVATION, Lock.ADAPTER, Lock.BUDGET, Lock.BUDGET_OF_KEY, Lock.DOCUMENT_FILES, Lock.HNSW_INDEXES,
-    Lock.PREFERENCES, Lock.SETTLE_NAMESPACE, Lock.TREE,
+    Lock.PREFERENCES, Lock.SETTLE_NAMESPACE,
 }  # fmt: skip
 
 

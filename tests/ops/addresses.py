@@ -39,7 +39,7 @@ PARAMETERS = {
     "session_reset": SESSION,
 }
 IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_rest", "decay_what_if",
-                "map", "map_points", "map_making", "map_memory", "tree", "tree_node", "tree_rebuild",
+                "map", "map_points", "map_making", "map_memory", "tree",
                 "policies", "overview", "radar", "inspector",
                 "namespaces"}  # fmt: skip
 

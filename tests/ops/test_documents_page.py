@@ -132,7 +132,7 @@ def test_notes_of_all_parsers_are_said_in_chinese():
 
 
 @pytest.mark.parametrize(
-    ("content", "says"), [(None, "Choose a file."), (b"\x7fELF\0", "none of what is read"), (b" ", "is empty")]
+    ("content", "says"), [(None, "Choose a file."), (b"\x7fELF\0", "none of the supported types"), (b" ", "is empty")]
 )
 def test_a_refusal_says_why(staff, world, content, says):
     form = {"file": SimpleUploadedFile("a.txt", content)} if content else {}

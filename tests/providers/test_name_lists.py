@@ -55,7 +55,7 @@ def test_a_damaged_file_is_made_again(file, folder, caplog):
         (folder / filename()).write_bytes(file.read_bytes()[:size])
         assert _knows_names(lexicon())
         assert (folder / filename()).read_bytes() == file.read_bytes()
-    assert caplog.messages.count("a damaged file is made anew") == 3
+    assert caplog.messages.count("a damaged file is rebuilt") == 3
 
 
 def test_where_no_file_can_be_made_the_lists_are_read_into_memory(tmp_path, settings, caplog):

@@ -1,5 +1,7 @@
-"""Candidates for tests of the arithmetic: short turns of one session, a minute apart, two who take turns, and nothing
-that speaks for any of them."""
+"""Makes candidates for tests of the arithmetic.
+
+They are short turns of one session, a minute apart, of two alternating speakers, and no signal favours any of them.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,13 @@ SECONDS_BETWEEN = 60.0
 
 
 def candidates(count: int, **given: Any) -> Candidates:
-    """`count` candidates a minute apart, with all pairs of a session that stand beside each other; `given` arrays
-    replace what the others have."""
+    """Makes `count` candidates a minute apart, with all pairs of neighbours; arrays in `given` replace the defaults."""
     turns = np.arange(1, count + 1)
     usual: dict[str, Any] = {
         "cosine": np.zeros(count),
         "bm25": np.zeros(count),
         "mentions": np.zeros(count),
         "preference": np.zeros(count),
-        "topic": np.zeros(count),
         "tokens": np.full(count, 10.0),
         "session": np.zeros(count, dtype=int),
         "voice": turns % 2,

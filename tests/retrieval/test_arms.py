@@ -1,4 +1,4 @@
-"""What the two arms find, and what they never do."""
+"""What the retrievers by meaning and by words find, and what they never find."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_score_by_words_is_bm25(alice, remember):
     long = remember(alice, "zebra zebra tiger tiger tiger bear")
     remember(alice, "tiger")
 
-    # 3 memories of 2, 6 and 1 terms.
+    # There are 3 memories of 2, 6 and 1 terms.
     (first, second) = by_words(alice, "Zebras!")
 
     assert {first[0], second[0]} == {short, long}
@@ -97,7 +97,7 @@ def test_chinese_is_found_by_its_characters(alice, remember):
     found = by_words(alice, "限流用什么？")
     assert [identity for identity, _ in found] == [wanted]
     assert {identity for identity, _ in by_words(alice, "茶")} == {other}
-    # Of grammar only.
+    # The question has only function words.
     assert by_words(alice, "我们") == []
     assert by_words(alice, "流限")[0][0] == wanted
 

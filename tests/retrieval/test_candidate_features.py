@@ -1,4 +1,4 @@
-"""Reads the features of each candidate, and brings the turns around the strongest along."""
+"""Features of candidates, and the turns around the strongest, which become candidates as well."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def asked(text: str, where: Any = None) -> Question:
 def read(
     tenant: Any, question: Question, bm25: dict[str, float], *, taking_part: Collection[str] = ("neighbours",)
 ) -> CandidateFeatures:
-    """Reads the features of memories with these scores, and of those around the strongest."""
-    known = KnownValues(bm25, mentions={}, preferences={}, topics={})
+    """Reads the features of memories with these scores, and of the turns around the strongest."""
+    known = KnownValues(bm25, mentions={}, preferences={})
     return find_by_meaning(tenant.scope, question, known, taking_part=taking_part, pool=0)[0]
 
 
@@ -43,7 +43,7 @@ def ids(found: CandidateFeatures) -> list[str]:
 
 @pytest.fixture
 def talk(alice, remember) -> list[str]:
-    """Seven turns of one session, a minute apart; the odd ones (1, 3, …) are the agent's."""
+    """Stores seven turns of one session, a minute apart; the odd ones (1, 3, …) are the agent's."""
     return [
         remember(
             alice,
@@ -73,7 +73,7 @@ def test_archived_memories_are_neither_candidates_nor_neighbours(alice, talk):
         system_access("tests"), memory_ids=[uuid.UUID(talk[2]), uuid.UUID(talk[3])], reason="x", now=timezone.now()
     )
     found = read(alice, asked("number"), {talk[3]: 0.5, talk[4]: 0.4})
-    # The archived strong one still brings those around it; nothing is lent by it, and nothing stands in its place.
+    # The archived strong turn still adds the turns around it, but it lends nothing, and nothing takes its place.
     assert ids(found) == [talk[0], talk[1], talk[4], talk[5], talk[6]]
     assert sorted(found.candidates.pairs.tolist()) == [[2, 0, -2], [2, 1, -1], [2, 3, 1], [2, 4, 2]]
 
@@ -141,7 +141,7 @@ def test_what_the_signals_need_is_read(alice, remember):
     assert read_.spoken.tolist() == [True, False]
     assert read_.named.tolist() == [True, False]
     assert read_.by_agent.tolist() == [False, True]
-    # A span's end is out.
+    # The end of a span does not belong to it.
     assert read_.in_span.tolist() == [True, False]
     assert read_.importance.tolist() == [0.5, 0.9]
     assert len(set(read_.session.tolist())) == 2

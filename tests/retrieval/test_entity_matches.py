@@ -1,4 +1,4 @@
-"""Which entities a question names, and the memories that mention them."""
+"""The entities that a question names, and the memories that mention them."""
 
 from __future__ import annotations
 

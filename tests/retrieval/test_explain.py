@@ -1,4 +1,4 @@
-"""Parts that sum to the score, for what came back and what did not; and the sentences beside them."""
+"""Explanations: parts that sum to the score, for hits and rejected candidates, and their sentences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ QUESTIONS = st.sampled_from(
 
 @pytest.fixture
 def talks(alice) -> Any:
-    """Sixty turns of three sessions, some said again, some in Chinese."""
+    """Stores sixty turns of three sessions, some of them restated, some in Chinese."""
     texts = [f"{action} in {place}" for place in PLACES for action in ACTIONS]
     texts += [f"{text}!" for text in texts[:15]] + ["我们昨天去了里昂", "厨房是黄色的"] * 10
     items = [
@@ -74,7 +74,7 @@ def found(tenant: Any, text: str, *, top_k: int, show_dropped: int = 200, **opti
 
 
 def check_sums(retrieval: Retrieval) -> None:
-    """Every hit's and every dropped candidate's parts sum to its score, and the scores say why it is where it is."""
+    """Checks that the parts of hits and rejected candidates sum to their scores, and that these explain the order."""
     explained = [explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits]
     explained += [explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped]
     assert explained

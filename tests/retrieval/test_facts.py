@@ -1,4 +1,4 @@
-"""A fact and a turn that it rests on are told once, by the turn, at the place of the better of the two."""
+"""A fact and a turn that it rests on are shown as one hit: the turn, at the better rank of the two."""
 
 from __future__ import annotations
 

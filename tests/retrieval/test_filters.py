@@ -1,4 +1,4 @@
-"""The filter language: what it refuses, what it means, and that it narrows the search itself."""
+"""The filter language: refusals, meaning, and that a filter narrows the search itself."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_moment_without_an_offset_is_utc():
 
 
 def matching(tenant: Any, data: Any, *, as_of: datetime | None = None) -> set[str]:
-    """The ids that the filter's SQL holds for, by itself."""
+    """Returns the ids of the memories that meet the filter's SQL."""
     narrowed = predicate(parse(data), as_of=as_of)
     assert narrowed is not None
     parameters = {"namespace_id": tenant.scope.namespace_id, **narrowed.parameters}
@@ -183,7 +183,7 @@ METADATA: dict[str, Any] = {
         ({"k": {"gte": 1.0, "lt": 10.5}}, {"one", "1.0", "ten"}),
         ({"k": {"lt": 10**19}}, {"one", "1.0", "ten"}),
         ({"k": {"lte": 0}}, set()),
-        # Strings by their characters: "10" < "9".
+        # Strings are compared by characters: "10" < "9".
         ({"k": {"gt": "10"}}, {"'9'", "date"}),
         ({"k": {"gte": "2026-05-01", "lt": "2026-06"}}, {"date"}),
         ({"k": {"exists": True}}, set(METADATA) - {"absent"}),
@@ -247,7 +247,7 @@ def test_identities_and_characters(alice, remember):
     assert matching(alice, {"text": {"icontains": "ferry"}}) == {ferry}
     assert matching(alice, {"text": {"icontains": "FÄHRT"}}) == {train}
     assert matching(alice, {"text": {"contains": "九点"}}) == {train}
-    # No pattern, but characters.
+    # The text is no pattern: `_` and `%` are plain characters.
     assert matching(alice, {"text": {"contains": "_30%"}}) == {ferry}
     assert matching(alice, {"text": {"contains": "9.30"}}) == set()
     assert matching(alice, {"not": {"text": {"icontains": "ferry"}}}) == {train}
@@ -335,7 +335,7 @@ def kind(value: Any) -> type:
 
 
 def holds(data: dict[str, Any], row: tuple[dict[str, Any], str, int]) -> bool:
-    """What the filter means, said once more in Python."""
+    """Evaluates the filter in Python, as a second implementation of its meaning."""
     return all(entry_holds(name, value, row) for name, value in data.items())
 
 
@@ -408,7 +408,7 @@ def asked(text: str, data: Any = None, *, as_of: datetime | None = None) -> Ques
 
 def test_a_filter_finds_all_that_match_however_many_others_are_nearer(alice, remember):
     wanted = {remember(alice, f"tea {number} harbour bakery", metadata={"project": "atlas"}) for number in range(10)}
-    # A number each: what is said over and over would count once.
+    # The texts differ by a number, because restatements would count once.
     for number in range(150):
         remember(alice, f"green tea {number}", metadata={"project": "other"})
 

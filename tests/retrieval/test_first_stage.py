@@ -1,4 +1,4 @@
-"""What a ranking is learned from."""
+"""The first stage of retrieval, from which rankings are learned."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_it_is_what_retrieve_starts_from(alice, remember) -> None:
     (question,) = questions([Ask("Is the kiln hot?", 2, timezone.now())])
     _, hits = first_stage(alice.scope, question)
     found = retrieve(alice.scope, question, top_k=3).hits
-    # It ranks the question that was asked before by its score; retrieve puts it behind all that may answer.
+    # The first stage ranks an earlier question by its score; `retrieve` puts it behind everything that may answer.
     assert hits[1].text == "When is the kiln hot?"
     expected = [hits[0], *hits[2:], hits[1]]
     assert [(hit.id, hit.score) for hit in found] == [(hit.id, hit.score) for hit in expected[:3]]

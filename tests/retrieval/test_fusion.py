@@ -32,7 +32,7 @@ from tests.retrieval.candidates import candidates
 
 EVERYTHING = (*ARMS, *SIGNALS)
 NO_WORDS = WordHits([], 0.0, {})
-# Of two memories one holds the only word: a best score of 20 is evidence without doubt.
+# One of two memories holds the only word, so a best score of 20 is certain evidence.
 ONE_WORD = WordHits([], 2.0, {"word": 1})
 
 
@@ -113,7 +113,7 @@ def test_without_a_match_words_are_no_evidence(counted):
 def test_a_score_is_the_weighted_sum_of_both_arms():
     found = ranked(2, cosine=[0.6, 0.8], bm25=[80.0, 20.0], ranks={"dense": {key(1): 1}, "lexical": {}})
 
-    # Words are evidence without doubt: they weigh WORDS where meaning weighs 1.
+    # Words are certain evidence, so they weigh WORDS and meaning weighs 1.
     meaning, words = 1 / 2.2, 1.2 / 2.2
     assert found.weights == pytest.approx({"dense": meaning, "lexical": words})
     assert order(found) == [0, 1]

@@ -1,4 +1,4 @@
-"""What was superseded: not found now, found for the time in which it held, and for what was believed before."""
+"""Superseded memories are not found now, but for times at which they held or were believed to hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTION = {"namespace": "alice", "query": "Where do I live, in Paris or Berlin?
 
 @pytest.fixture
 def moved(alice, remember) -> dict[str, Any]:
-    """Paris since May, Berlin since June; that the one ended the other was learned between `before` and `after`."""
+    """Stores Paris since May and Berlin since June; Paris was superseded between `before` and `after`."""
     ids = {
         "paris": remember(alice, PARIS, speaker="Ann", occurred_at=MAY),
         "berlin": remember(alice, BERLIN, speaker="Ann", occurred_at=JUNE),
@@ -47,7 +47,7 @@ def test_at_a_time_what_held_then_is_found(alice, moved):
     assert found(alice, valid_at="2026-05-15T00:00:00Z") == {PARIS}
     assert found(alice, valid_at="2026-06-15T00:00:00Z") == {BERLIN}
     assert found(alice, valid_at="2026-04-15T00:00:00Z") == set()
-    # It ends when the other begins.
+    # Paris ends when Berlin begins.
     assert found(alice, valid_at=JUNE.isoformat()) == {BERLIN}
 
 

@@ -1,4 +1,4 @@
-"""Searches in a large namespace, by words and without an index of its vectors; with one: test_hnsw_indexes."""
+"""Searches in a large namespace by words, and by meaning without an HNSW index (with one: test_hnsw_indexes)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _small_is_large(settings, monkeypatch):
 
 
 def told(count: int, *, seed: int) -> list[str]:
-    """Texts of topics: each has three words of its own and is told with one that varies."""
+    """Makes texts of topics: each topic has three words, and each text one varying word."""
     chance = random.Random(seed)
     topics = [random.Random(number).sample(WORDS, 3) for number in range(40)]
     return [" ".join([*chance.choice(topics), f"detail{chance.randrange(60)}"]) for _ in range(count)]
@@ -69,7 +69,7 @@ def ids_of(hits: list[ArmHit]) -> list[uuid.UUID]:
 
 
 def recall(tenant: Any, texts: list[str]) -> float:
-    """The share of the exact top 10 (equal scores are equally right) that the search finds."""
+    """Returns the share of the exact top 10 that the search finds; all memories with an equal score are right."""
     caches.forget_all()
     found = wanted = 0
     for text in texts:

@@ -1,4 +1,4 @@
-"""What counts as one statement said twice, and how many different ones are picked."""
+"""Restatements of one statement, and the order by variety."""
 
 from __future__ import annotations
 

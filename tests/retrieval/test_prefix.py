@@ -1,4 +1,4 @@
-"""The beginning of a pack's text that no question changes."""
+"""The prefix of a pack's text, which does not depend on the question."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_no_question_session_or_moment_changes_the_prefix(world, other, durable)
 
     one, two = handed(told, **world), handed(told, **other | same)
 
-    # A budget that not even its first line fits into gives no text at all.
+    # The text is empty if not even its first line fits into the budget.
     if one.text and two.text:
         assert (one.prefix, one.prefix_sha256, one.prefix_tokens) == (two.prefix, two.prefix_sha256, two.prefix_tokens)
 

@@ -1,4 +1,4 @@
-"""What was said of a memory stays behind it."""
+"""Echoes of a memory rank behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is newer comes in above what it replaces, and the first hits are the same however many are wanted."""
+"""Newer memories rank above those that they replace, and the first hits are the same for every `top_k`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ASKED = (
 
 @pytest.fixture
 def say(alice, remember) -> Callable[..., uuid.UUID]:
-    """Remembers a text of the given day of 2026."""
+    """Stores a text of the given day of 2026."""
 
     def run(text: str, day: int, **fields: Any) -> uuid.UUID:
         fields.setdefault("session", f"s{day}")
@@ -61,7 +61,7 @@ def say(alice, remember) -> Callable[..., uuid.UUID]:
 
 
 def link(tenant: Any, newer: uuid.UUID, older: uuid.UUID, words: str = "", **fields: Any) -> None:
-    """Says that the newer memory is the likely successor of the words (empty: of all) of the older one."""
+    """Links the newer memory as the likely successor of the words (empty: of all) of the older one."""
     text = Memory.objects.in_scope(tenant.scope).get(pk=older).text
     start = text.index(words)
     MemoryLink.objects.create(
@@ -91,7 +91,7 @@ def ids(retrieval: Retrieval) -> list[uuid.UUID]:
 
 
 class TestTheFirstHits:
-    """Order and score of the first n hits are the same for every `top_k` from n on."""
+    """The order and scores of the first n hits are the same for every `top_k` from n on."""
 
     def test_the_rent_is_the_new_one_for_every_top_k(self, alice, say):
         old = say("The rent for the flat is 850 euros a month.", 1)
@@ -145,7 +145,7 @@ class TestTheFirstHits:
 
 
 def check_parts(hits: list[Hit]) -> None:
-    """Parts sum to the score, no score is above that of the hit before, and no likeness is another's."""
+    """Checks that parts sum to the score, that scores do not rise, and that each likeness is the hit's own."""
     for hit in hits:
         assert sum(part.weighted for part in hit.candidate.parts.values()) == hit.score
         assert ("successor" in hit.candidate.parts) == (hit.replaces is not None)
@@ -169,7 +169,7 @@ class TestSuccessors:
         assert first.replaces == old
         assert 0 < first.similarity < second.similarity
         assert first.bm25 == 0 < second.bm25
-        # It is judged by itself, not by the place that it takes; and nothing below it is more relevant than it.
+        # The successor is judged by itself, not by the place that it takes, and nothing below it is more relevant.
         assert second.relevance == first.relevance < alone.relevance
         check_parts([first, second])
         assert first.score == second.score
@@ -272,7 +272,7 @@ class TestSuccessors:
         [
             (HOW_HIGH, "The rent is £850 a month", RENT, True),
             ("What is the landlord called?", "The rent is £850 a month", RENT, False),
-            # A bare value stands for its clause, and the meaning may have found what no term did.
+            # A bare value stands for its clause, and the text may have been found by meaning without a common term.
             (HOW_HIGH, "£850", RENT, True),
             ("What does the flat cost?", "£850", RENT, True),
             ("瑜伽课每周几上？", "周二", "瑜伽课每周二上。", True),

@@ -1,4 +1,4 @@
-"""Relevance: what it is made of, and that each piece of evidence counts for what it should."""
+"""Relevance: its features, and the direction in which each of them counts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_evidence_is_the_best_of_the_candidates_and_their_mean():
 def test_what_is_asked_is_worth_what_its_words_are_worth_there():
     found = evidence([0.6], [1.0], text="Which kiln is hotter?", holding={"kiln": 7})
 
-    # "Which" and "is" are no terms.
+    # The words "Which" and "is" are not terms.
     assert found.asked == pytest.approx(idf(holding=7, memories=100) + idf(holding=0, memories=100))
 
 
@@ -108,7 +108,7 @@ def test_more_of_what_is_rare_is_more_relevant(bm25, more):
     best=st.floats(0.1, 0.8), more=st.floats(0.001, 0.19), rest=st.lists(st.floats(-0.1, 0.1), min_size=0, max_size=30)
 )
 def test_a_nearer_best_outweighs_that_it_leads_by_more(best, more, rest):
-    """A lead counts against: the best of many candidates always has one. Nearness counts for more."""
+    """A lead counts against relevance, because the best of many candidates always has one; nearness outweighs it."""
     near, nearer = evidence([best, *rest], [0.0]), evidence([best + more, *rest], [0.0])
     assert answering(near, cosine=best, bm25=0) < answering(nearer, cosine=best + more, bm25=0)
 
@@ -213,7 +213,7 @@ def test_what_a_speaker_says_counts_as_near_to_a_question_with_the_name_in_it():
 
 def test_a_question_whose_best_hit_is_hardly_relevant_is_not_answered():
     near = HitEvidence(0.5, 8.0, False, 1.5)
-    # Everything resembles the question alike: the first hit is behind none, and neither near nor of its words.
+    # All memories resemble the question equally: the first hit is behind none, but neither near nor matching its words.
     vague = replace(USUAL, nearest=0.3, mean=0.05, bm25=1.0, ahead=0.0)
     hit = HitEvidence(0.05, 0.0, False, 1.0)
     [relevance] = vague.relevance_of([hit], is_calibrated=True)

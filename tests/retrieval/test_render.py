@@ -1,4 +1,4 @@
-"""The text for an agent: its budget, its manifest, and what two questions of a session share of it."""
+"""The text for an agent: its budget, its manifest, and the beginning that two questions of a session share."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def worlds(draw: st.DrawFn) -> dict[str, Any]:
         draw(st.integers(1, 5)),
     )
     found = [
-        # Some of them are messages of the window.
+        # Some hits are messages of the window.
         hit(text, number=number, identity=uuid.UUID(int=number if draw(st.booleans()) else 10_000 + number))
         for number, text in enumerate(draw(st.lists(TEXTS, max_size=8)))
     ]
@@ -207,7 +207,7 @@ def test_the_budget_holds_for_the_exact_text_and_the_manifest_accounts_for_all(t
     check_that_hits_are_told_once(done)
     whole = handed(tokenizer=tokenizer, **world | {"max_tokens": None})
     assert "over_budget" not in str(whole.manifest)
-    # A budget that is just enough cuts nothing.
+    # A budget that is just sufficient cuts nothing.
     assert handed(tokenizer=tokenizer, **world | {"max_tokens": max(1, whole.tokens)}).text == whole.text
 
 
@@ -241,7 +241,7 @@ def test_shares_are_within_the_budget_and_the_demands_and_leave_nothing_that_is_
     assert sum(granted) <= budget
     assert all(given <= demand for given, demand in zip(granted, demands, strict=True))
     assert sum(granted) >= min(budget - len(demands), sum(demands))
-    # Who gets less than needed gets no less, for its weight, than any other (but for what rounding takes).
+    # A section that gets less than it needs gets no less than any other, relative to its weight (except for rounding).
     for given_here, demand, weight in zip(granted, demands, weights, strict=True):
         if given_here < demand:
             assert all((given_here + 1) / weight >= other / by for other, by in zip(granted, weights, strict=True))
@@ -354,7 +354,7 @@ def test_a_budget_too_small_for_anything_gives_an_empty_text_and_says_so():
 
 
 def asked(turn: int, *, covered: int, words: str, max_tokens: int | None = None) -> RenderedPack:
-    """What a question is answered with when the session has `turn` messages, of which the window keeps 20."""
+    """Renders the pack for a question in a session with `turn` messages, of which the window keeps 20."""
     window = WindowMessages(messages(max(1, turn - 19), turn), max(0, turn - 20), covered, 6)
     hits = [hit(f"{words} {number}.", number=number) for number in range(3)]
     return handed(

@@ -1,4 +1,4 @@
-"""The second stage: what it adds to a score, and that a failure of the model costs nothing else."""
+"""The second stage: its part of the score, and that a failure of the model costs only that part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = ["train", "the train to lyon leaves at", "kitchen"]
 
 @pytest.fixture
 def model(settings, tmp_path: Path) -> Callable[..., Path]:
-    """Switches the stage on, with the model that counts the words in common."""
+    """Switches the stage on, with a model that counts common words."""
 
     def switch_on(**options: object) -> Path:
         settings.MEMOS_RERANK_PROVIDER = "onnx"

@@ -10,7 +10,7 @@ import pytest
 from memory.retrieval import signals
 from tests.retrieval.candidates import candidates
 
-# Twice as long as a passage: what chance gives such a memory grows with log 2.
+# Twice the length of a passage, so the correction for chance is that of log 2.
 LONG = 2 * signals.PASSAGE_TOKENS
 
 
@@ -26,7 +26,7 @@ def test_a_best_cosine_that_means_nothing_is_not_stretched_to_one():
 def test_a_long_memory_gives_back_what_chance_gave_it():
     values = signals.by_meaning(candidates(2, cosine=[0.5, 0.5], tokens=[10.0, LONG]))
     assert values.tolist() == pytest.approx([1.0, (0.5 - 0.06 * math.log(2)) / 0.5])
-    # Up to the length of a passage nothing is taken.
+    # Nothing is subtracted up to the length of a passage.
     assert signals.by_meaning(candidates(2, cosine=[0.5, 0.5], tokens=[1.0, 75.0])).tolist() == [1.0, 1.0]
 
 

@@ -1,4 +1,4 @@
-"""Which speakers a question names."""
+"""The speakers that a question names."""
 
 from __future__ import annotations
 

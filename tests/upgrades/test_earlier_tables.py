@@ -14,6 +14,7 @@ from memory.models import EvaluationRun, Memory, MemoryVector
 from memory.models.keys import new_id
 from memory.services.index import embedding_model, marks
 from memory.services.index.missing_vectors import embed_pending
+from tests.upgrades.steps import step_to
 
 LONG = ("The lighthouse keeper wrote a letter about the storm to his sister in the south of the island. " * 60).strip()
 
@@ -61,10 +62,10 @@ def test_what_is_stored_is_right_after_an_upgrade(alice, remember, monkeypatch):
     MemoryVector.objects.across_namespaces().filter(memory_id=none).delete()
     try:
         # Before a memory could have several vectors.
-        call_command("migrate", "memory", "0005", verbosity=0)
+        step_to("0005_plan_every_tenant_alike")
         had_vectors = have_vectors()
         # Before equal evaluations could not be open side by side.
-        call_command("migrate", "memory", "0010", verbosity=0)
+        step_to("0010_large_namespaces_storage")
         ids, expected = insert_evaluations()
     finally:
         call_command("migrate", verbosity=0)

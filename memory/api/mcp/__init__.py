@@ -1,1 +1,1 @@
-"""The Model Context Protocol at `/mcp`: tools, resources and a prompt over the routes of the API."""
+"""The Model Context Protocol at `/mcp`: tools, resources and a prompt on top of the routes of the API."""

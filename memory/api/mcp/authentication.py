@@ -1,4 +1,4 @@
-"""Who calls `/mcp`: an API key as on every route or, where an issuer is configured, its OAuth token."""
+"""Authenticates callers of `/mcp` by API key, or by a token of the configured OAuth issuer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.types import Access
 
 
 class McpAuthentication(KeyAuthentication):
-    """Tells who is refused where tokens are to be had (RFC 9728)."""
+    """Authenticates by key or token, and tells refused callers where to get tokens (RFC 9728)."""
 
     def access_of(self, token: str) -> Access:
         if settings.MEMOS_OAUTH_ISSUER and not token.startswith(f"{TOKEN_MARK}_"):

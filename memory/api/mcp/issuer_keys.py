@@ -1,4 +1,4 @@
-"""The keys that an issuer signs its tokens with (RFC 7517), as its server lists them."""
+"""Fetches and caches the keys that an OAuth issuer signs its tokens with (RFC 7517)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory.errors import MemosError
 log = logging.getLogger("memos.keys")
 
 KEPT_SECONDS = 600.0
-# A token may name a key that is not listed yet; whoever sends such tokens makes us ask this often, and no more.
+# A token may name a key that is not known yet. Such tokens cause at most one request in this time.
 ASKED_EVERY_SECONDS = 30.0
 TIMEOUT_SECONDS = 5.0
 MAX_BYTES = 262_144
@@ -31,7 +31,7 @@ _lock = threading.Lock()
 
 
 class IssuerUnavailable(MemosError):
-    """The issuer of OAuth tokens does not say what its keys are."""
+    """Raised if the keys of the OAuth issuer cannot be read."""
 
     status = 503
     code = "issuer_unavailable"
@@ -39,12 +39,15 @@ class IssuerUnavailable(MemosError):
 
 
 def find_key(kid: Any) -> jwt.PyJWK:
-    """The issuer's key of that id; without one, its only key. Raises jwt.InvalidTokenError and IssuerUnavailable."""
+    """Returns the issuer's key with the id `kid`, or its only key if `kid` is None.
+
+    Raises jwt.InvalidTokenError if there is none, and IssuerUnavailable.
+    """
     issuer = settings.MEMOS_OAUTH_ISSUER
     found = _choose(_keys.get(issuer), kid)
     if found is None:
         with _lock:
-            # Another thread may have asked meanwhile.
+            # Another thread may have fetched the keys meanwhile.
             found = _choose(_keys.get(issuer), kid)
             if found is None and _asked.get(issuer) is None:
                 _asked.put(issuer, True)
@@ -65,7 +68,7 @@ def _choose(keys: dict[str, jwt.PyJWK] | None, kid: Any) -> jwt.PyJWK | None:
 
 
 def _fetch_keys(issuer: str) -> dict[str, jwt.PyJWK]:
-    """By their ids, those that verify signatures by an algorithm of ours."""
+    """Fetches the issuer's keys for the supported algorithms, by id. Raises IssuerUnavailable."""
     try:
         with httpx2.Client(timeout=TIMEOUT_SECONDS, follow_redirects=False) as client:
             listed = _read(client, settings.MEMOS_OAUTH_JWKS_URL or _find_address(client, issuer)).get("keys")
@@ -84,7 +87,7 @@ def _fetch_keys(issuer: str) -> dict[str, jwt.PyJWK]:
 
 
 def _read_key(data: Any) -> jwt.PyJWK | None:
-    """None for a key of another use, and for one that is none: an issuer may list what we do not know."""
+    """Reads a key; returns None if it is for another use, unknown or invalid, because issuers may list other keys."""
     if not isinstance(data, dict) or data.get("use", "sig") != "sig":
         return None
     try:
@@ -96,7 +99,10 @@ def _read_key(data: Any) -> jwt.PyJWK | None:
 
 
 def _find_address(client: httpx2.Client, issuer: str) -> str:
-    """Where the issuer says that its keys are: by OpenID Connect, else by RFC 8414. Raises ValueError, HTTPError."""
+    """Returns the URL of the issuer's keys from its metadata, by OpenID Connect or else by RFC 8414.
+
+    Raises ValueError and HTTPError.
+    """
     place = urlsplit(issuer)
     path = place.path.rstrip("/")
     try:
@@ -112,7 +118,10 @@ def _find_address(client: httpx2.Client, issuer: str) -> str:
 
 
 def _read(client: httpx2.Client, url: str) -> dict[str, Any]:
-    """The JSON object at `url`. Raises HTTPError, ValueError."""
+    """Fetches the JSON object at `url`.
+
+    Raises HTTPError, and ValueError if the answer is too long, too slow, or not a JSON object.
+    """
     body = bytearray()
     until = time.monotonic() + TIMEOUT_SECONDS
     with client.stream("GET", url, headers={"Accept": "application/json"}) as response:

@@ -1,6 +1,6 @@
-"""Reads the tokens of an OAuth issuer: what its bearer reaches (RFC 9068).
+"""Verifies the tokens of an OAuth issuer, and reads what their bearers may reach (RFC 9068).
 
-Imported by who is sent one: what verifies signatures takes 9 MB.
+It is imported when the first token arrives, because the library that verifies signatures takes 9 MB.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9._@|:+-]{1,100}")
 
 
 def access_of_jwt(token: str) -> Access:
-    """What the bearer of an issuer's token may reach. Raises AuthenticationFailed, and IssuerUnavailable."""
+    """Returns the access of a token's bearer. Raises AuthenticationFailed and IssuerUnavailable."""
     claims = _read_claims(token)
     names = _as_words(claims.get(settings.MEMOS_OAUTH_NAMESPACES_CLAIM))[:MOST_NAMESPACES]
     return Access(
@@ -44,7 +44,7 @@ def _read_claims(token: str) -> Mapping[str, Any]:
         raise AuthenticationFailed(f"The token has more than {MAX_TOKEN_CHARS} characters.")
     try:
         header = jwt.get_unverified_header(token)
-        # Looked up only for what may be verified: a token that names another algorithm asks for no key.
+        # The algorithm is checked first, so that a token with another one causes no request for a key.
         if header.get("alg") not in settings.MEMOS_OAUTH_ALGORITHMS:
             raise jwt.InvalidAlgorithmError(f"its algorithm must be {' or '.join(settings.MEMOS_OAUTH_ALGORITHMS)}")
         claims: dict[str, Any] = jwt.decode(
@@ -65,7 +65,7 @@ def _read_claims(token: str) -> Mapping[str, Any]:
 
 
 def _actor(subject: str) -> str:
-    """The subject as audit events name it; one that is long or of odd characters by its hash."""
+    """Returns the name of the subject in audit events, which is a hash if it is long or has unusual characters."""
     return f"oauth:{subject if _PLAIN.fullmatch(subject) else hashlib.sha256(subject.encode()).hexdigest()}"
 
 
@@ -75,6 +75,6 @@ def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _as_words(value: Any) -> list[str]:
-    """A claim that is a list of words, or a text of words between spaces."""
+    """Returns the words of a claim, which is a list, or a string of words separated by white space."""
     words = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
     return [word for word in words if isinstance(word, str) and "\0" not in word]

@@ -1,4 +1,4 @@
-"""MemOS as a resource server of OAuth 2.1: where clients learn who issues its tokens (RFC 9728)."""
+"""MemOS as a resource server of OAuth 2.1, which names the issuer of its tokens (RFC 9728)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rest_framework.views import APIView
 
 from memory.enums import AccessScope
 
-# How scopes are named in tokens: `memos:read`.
+# Scopes in tokens have this prefix, as `memos:read`.
 SCOPE_MARK = "memos:"
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 
 
 def metadata_address() -> str:
-    """Where clients reach `ProtectedResourceView`: the path of the resource stands behind the well-known one."""
+    """Returns the URL of `ProtectedResourceView`: the well-known path, followed by the path of the resource."""
     place = urlsplit(settings.MEMOS_OAUTH_AUDIENCE)
     return f"{place.scheme}://{place.netloc}{METADATA_PATH}{place.path.rstrip('/')}"
 
 
 class ProtectedResourceView(APIView):
-    """Who issues tokens for `/mcp` (RFC 9728). Not there while no issuer is configured."""
+    """Names the issuer of tokens for `/mcp` (RFC 9728). It answers 404 if no issuer is configured."""
 
     authentication_classes = ()
     permission_classes = ()

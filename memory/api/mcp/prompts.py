@@ -1,4 +1,4 @@
-"""Offers what a person may pick in a client: the request to remember the conversation."""
+"""Offers the prompt that people may pick in a client: the request to remember the conversation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_NAME = 128
 
 
 def list_prompts(access: Access) -> list[dict[str, Any]]:
-    """Returns the prompts that the caller's scopes open."""
+    """Returns the prompts that the caller's scopes allow."""
     if not access.may(AccessScope.WRITE):
         return []
     return [
@@ -31,7 +31,7 @@ def list_prompts(access: Access) -> list[dict[str, Any]]:
 
 
 def get_prompt(access: Access, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Returns the messages of a prompt. Raises RpcError."""
+    """Returns the messages of a prompt. Raises RpcError for an unknown prompt or wrong arguments."""
     if name not in {prompt["name"] for prompt in list_prompts(access)}:
         raise RpcError(INVALID_PARAMS, f"There is no prompt {name[:40]!r} for this key.")
     given = {key: value for key, value in arguments.items() if value not in (None, "")}

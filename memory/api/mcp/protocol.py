@@ -1,7 +1,7 @@
-"""JSON-RPC as the Model Context Protocol has it: its messages and errors, and which revision a request speaks.
+"""Implements JSON-RPC for the Model Context Protocol: messages, errors, and the revision of a request.
 
-Revisions up to 2025-11-25 begin with a handshake (`initialize`); from 2026-07-28 on each request stands alone, names
-its revision in `_meta`, and repeats in headers what proxies route by.
+Revisions up to 2025-11-25 begin with a handshake (`initialize`). From 2026-07-28 on, each request is independent, names
+its revision in `_meta`, and repeats in headers the values by which proxies route.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 
 STATELESS = ("2026-07-28",)
 WITH_HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-# A request without the header speaks this one, as the revision 2025-06-18 says.
+# A request without the header has this revision, as specified by the revision 2025-06-18.
 UNNAMED = "2025-03-26"
 WITH_BATCHES = frozenset({"2024-11-05", "2025-03-26"})
 MOST_IN_BATCH = 20
@@ -38,14 +38,14 @@ RESOURCE_NOT_FOUND = -32002
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 
-# Mcp-Name repeats this parameter of the method.
+# The header Mcp-Name repeats this parameter of the method.
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _NOT_A_MESSAGE = frozenset({PARSE_ERROR, INVALID_REQUEST, HEADER_MISMATCH, UNSUPPORTED_VERSION})
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")
 
 
 class RpcError(Exception):
-    """A message that is not answered with a result: a JSON-RPC error with `code`, `message` and `data`."""
+    """Raised for a message that is answered with a JSON-RPC error, with `code`, `message` and `data`."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class RpcError(Exception):
         self.data = data
 
     def status(self, *, stateless: bool) -> int:
-        """Returns the HTTP status: with a handshake an error in answer to a message is a success of HTTP."""
+        """Returns the HTTP status; in revisions with a handshake, an error that answers a message has status 200."""
         if self.code in _NOT_A_MESSAGE:
             return 400
         if not stateless or self.code == INTERNAL_ERROR:
@@ -62,7 +62,7 @@ class RpcError(Exception):
         return 404 if self.code == METHOD_NOT_FOUND else 400
 
     def body(self, message_id: str | int | None) -> dict[str, Any]:
-        """Returns the message that says so."""
+        """Returns the JSON-RPC message of the error."""
         error = {"code": self.code, "message": self.message}
         if self.data is not None:
             error["data"] = self.data
@@ -71,7 +71,7 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RpcMessage:
-    """A request; without an `id` a notification. One without a method is the answer to a request of a server."""
+    """Represents a request, or a notification if it has no `id`, or an answer if it has no method."""
 
     method: str | None
     id: str | int | None = None
@@ -79,12 +79,12 @@ class RpcMessage:
 
     @property
     def wants_answer(self) -> bool:
-        """Returns whether it is a request."""
+        """Tells whether the message is a request."""
         return self.method is not None and self.id is not None
 
 
 def parse_body(body: bytes) -> Any:
-    """Returns the JSON of a body. Raises RpcError."""
+    """Decodes the JSON of a body. Raises RpcError."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -110,7 +110,7 @@ def read_message(data: Any) -> RpcMessage:
 
 
 def is_stateless(headers: Mapping[str, str], data: Any) -> bool:
-    """Returns whether a request speaks a revision without handshake; one that is not known is refused as those are."""
+    """Tells whether a request has a revision without handshake, or an unknown one, which is refused like these."""
     version = headers.get(VERSION_HEADER)
     if version is not None:
         return version not in WITH_HANDSHAKE
@@ -120,15 +120,15 @@ def is_stateless(headers: Mapping[str, str], data: Any) -> bool:
 
 
 def check_repeated_headers(headers: Mapping[str, str]) -> None:
-    """Raises RpcError for a header that came twice: whoever routes by the first reads another than by the last."""
+    """Raises RpcError for a repeated header, because a proxy might route by another of its values."""
     for name in (VERSION_HEADER, METHOD_HEADER):
         if "," in headers.get(name, ""):
             raise RpcError(HEADER_MISMATCH, f"The header {name} must come once.")
 
 
 def check_envelope(message: RpcMessage, headers: Mapping[str, str]) -> None:
-    """Raises RpcError for a request of a stateless revision that lacks `_meta`, whose headers say something else than
-    its body, or whose revision is not known here."""
+    """Raises RpcError for a stateless request without `_meta`, with headers that differ from its body, or with an
+    unknown revision."""
     meta = message.params.get("_meta")
     if not isinstance(meta, dict):
         raise RpcError(INVALID_PARAMS, f"`params._meta` must be an object with {VERSION_KEY} and {CAPABILITIES_KEY}.")
@@ -148,7 +148,7 @@ def check_envelope(message: RpcMessage, headers: Mapping[str, str]) -> None:
 
 
 def check_version(headers: Mapping[str, str]) -> None:
-    """Raises RpcError, which names the revisions that a request without handshake may speak."""
+    """Raises RpcError for an unknown revision without handshake; the error names the supported ones."""
     version = headers.get(VERSION_HEADER, "")
     if version not in STATELESS:
         raise RpcError(
@@ -159,7 +159,7 @@ def check_version(headers: Mapping[str, str]) -> None:
 
 
 def _decode(value: str | None) -> str | None:
-    """A header's value, which is in base64 where it holds more than ASCII; None for one that cannot be read."""
+    """Decodes the value of a header, which is in base64 if it is not ASCII; returns None if that fails."""
     encoded = _ENCODED.fullmatch(value) if value else None
     if encoded is None:
         return value

@@ -1,4 +1,4 @@
-"""Offers what a client may attach: the conversation of a session as a text."""
+"""Offers sessions as resources that clients may attach: their conversation as text."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from memory.types import Access
 
 TEMPLATE = "memos://{namespace}/sessions/{session_id}"
 MEDIA_TYPE = "text/plain"
-# A resource has the newest turns of a session, a list the newest sessions of a namespace.
+# The limits of a resource (the newest turns of a session) and of a list (the newest sessions of a namespace).
 MOST_TURNS = 200
 MOST_SESSIONS = 50
-# This much stands above the turns.
+# The characters that are reserved for the lines above the turns.
 HEAD_CHARS = 500
 _ADDRESS = re.compile(r"memos://([^/?#]+)/sessions/([^/?#]+)")
 
 
 class NoSuchResource(Exception):
-    """The address leads to nothing that the caller reaches; the message says which addresses there are."""
+    """Raised for an address that leads to nothing the caller reaches; the message says what addresses look like."""
 
 
 def list_templates(access: Access) -> list[dict[str, Any]]:
-    """Returns the templates that the caller's scopes open."""
+    """Returns the templates that the caller's scopes allow."""
     if not access.may(AccessScope.READ):
         return []
     return [
@@ -49,7 +49,7 @@ def list_templates(access: Access) -> list[dict[str, Any]]:
 
 
 def list_resources(access: Access) -> list[dict[str, Any]]:
-    """Lists the newest sessions of the key's default namespace; none where it has none."""
+    """Lists the newest sessions of the key's default namespace; none if it has no default."""
     namespace = default_namespace(access) if access.may(AccessScope.READ) else None
     scope = existing_scope(access, name=namespace) if namespace else None
     if namespace is None or scope is None:
@@ -66,13 +66,13 @@ def list_resources(access: Access) -> list[dict[str, Any]]:
             "annotations": {"lastModified": session.last_message_at.isoformat()},
         }
         for session in sessions
-        # A document's chunks stand in a session of their own.
+        # The chunks of a document have a separate session, which is no conversation.
         if not session.name.startswith(SESSION_PREFIX)
     ]
 
 
 def read_resource(request: HttpRequest, access: Access, uri: str) -> list[dict[str, Any]]:
-    """Returns the contents of a session. Raises NoSuchResource, and RouteRefusal for what else the route refuses."""
+    """Returns the contents of a session. Raises NoSuchResource, and RouteRefusal if the route refuses otherwise."""
     place = _ADDRESS.fullmatch(uri)
     if place is None:
         raise NoSuchResource(f"There is no such resource; addresses are like {TEMPLATE}.")

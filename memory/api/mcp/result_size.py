@@ -1,4 +1,4 @@
-"""Fits what a tool answers into the characters that clients take: previews first, then fewer items."""
+"""Shortens the results of tools to the size that clients accept: by previews first, then by fewer items."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 from memory.text.json_values import encode
 
-# Fields of an item that have more characters are cut in a preview, from the longest preview to the shortest.
+# The lengths to which fields of an item are cut in previews; the longest that fits is used.
 PREVIEWS = (8_000, 4_000, 2_000, 1_000, 500, 250, 120)
 
 
 def size_of(value: Any) -> int:
-    """The characters that `value` has as JSON."""
+    """Returns the number of characters of `value` as JSON."""
     return len(encode(value).decode())
 
 
 def fit(answer: dict[str, Any], limit: int) -> dict[str, Any]:
-    """`answer` in at most `limit` characters of JSON.
+    """Returns `answer`, shortened to at most `limit` characters of JSON.
 
-    Long fields of its items and of itself are cut, and named under `cut` beside them. When the shortest previews are
-    still too long, its lists lose their last items; `left_out` says how many.
+    Long fields of its items and of itself are cut, and named in the field `cut` next to them. If the shortest previews
+    are still too long, its lists lose their last items; `left_out` has their numbers.
     """
     if size_of(answer) <= limit:
         return answer
@@ -40,7 +40,10 @@ def fit(answer: dict[str, Any], limit: int) -> dict[str, Any]:
 
 
 def part_of(text: str, offset: int, limit: int) -> tuple[str, int | None]:
-    """Cut from `text`, from `offset` on, at most `limit` characters as JSON; tell where the next part begins."""
+    """Returns the part of `text` from `offset` on that has at most `limit` characters as JSON, and the next offset.
+
+    The next offset is None at the end of the text.
+    """
     part = text[offset : offset + limit]
     while size_of(part) > limit:
         part = part[: len(part) * 3 // 4]

@@ -1,4 +1,4 @@
-"""A tool's call as a request of the route that does the same: one validation, one scope, one write path for both."""
+"""Turns a tool call into a request to the corresponding route, so that both share validation, scopes and services."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from memory.api.views.base import MemosViewSet
 from memory.postgresql import reach
 from memory.types import Access
 
-# A route looks at these of the caller's request.
+# Routes read these entries of the caller's request.
 _OF_CALLER = ("REMOTE_ADDR", "SERVER_NAME", "SERVER_PORT", "HTTP_HOST", "wsgi.url_scheme")
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route of the API: the view, its action, and how it is called. `path` has named parts in braces."""
+    """Names a route of the API by its view, action, method and path, which has named parts in braces."""
 
     view: type[MemosViewSet]
     action: str
@@ -36,7 +36,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class RouteArguments:
-    """Holds what a route is asked: JSON body, query parameters, parts of the path, headers."""
+    """Holds the arguments of a route: JSON body, query parameters, parts of the path, and headers."""
 
     body: Mapping[str, Any] | None = None
     query: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class RouteArguments:
 
 
 class RouteRefusal(Exception):
-    """The route refused: `error` is the inner object of the API's one error shape."""
+    """Raised if the route refuses the request; `error` is the inner object of the API's error shape."""
 
     def __init__(self, error: dict[str, Any], *, status: int) -> None:
         super().__init__(error["message"])
@@ -54,7 +54,7 @@ class RouteRefusal(Exception):
 
 
 class GivenAccess(BaseAuthentication):
-    """Takes for the caller whom the request that came over HTTP has authenticated."""
+    """Returns the caller that the original HTTP request has authenticated."""
 
     def authenticate(self, request: Request) -> tuple[Access, str]:
         access: Access = request._request.given_access  # type: ignore[attr-defined]
@@ -62,9 +62,10 @@ class GivenAccess(BaseAuthentication):
 
 
 def call_route(caller: HttpRequest, access: Access, route: Route, asked: RouteArguments) -> Any:
-    """Returns what the route answers to `access`. Raises RouteRefusal; what fails inside of it is raised as it is.
+    """Calls a route on behalf of `access`, and returns its answer.
 
-    The request is not counted again, and what it narrows its reach to ends with it.
+    The request is not throttled again, and its narrowed reach ends with it. Raises RouteRefusal; other exceptions of
+    the view are not caught.
     """
     request = _request(caller, route, asked)
     request.given_access = access  # type: ignore[attr-defined]
@@ -84,7 +85,7 @@ def call_route(caller: HttpRequest, access: Access, route: Route, asked: RouteAr
 
 
 def _note(caller: HttpRequest, request: HttpRequest) -> None:
-    """Passes on what figures of requests are made from; a batch for several namespaces is none's."""
+    """Copies the attributes from which request statistics are made; a batch for several namespaces counts for none."""
     if hasattr(request, "empty_recall"):
         caller.empty_recall = request.empty_recall  # type: ignore[attr-defined]
     if hasattr(request, "namespace_id"):

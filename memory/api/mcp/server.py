@@ -1,4 +1,4 @@
-"""Answers each method of the protocol."""
+"""Answers the methods of the protocol."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ INSTRUCTIONS = (
     "single facts; when the user tells something that will matter later, call `add_memory`; correct what is wrong with "
     f"`update_memory`. {NOTE}"
 )
-# Clients may keep for so long what the server is, and what a key may do, which an administrator changes.
+# Clients may cache the description of the server, and what a key may do, for this long.
 ABOUT_SERVER_MS = 3_600_000
 ABOUT_KEY_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
-    """Holds who sends a message, by which request, and whether in a revision without handshake."""
+    """Holds the request and access of a message's sender, and whether its revision has no handshake."""
 
     request: HttpRequest
     access: Access
@@ -119,7 +119,7 @@ def _check_names(tool: Tool, arguments: Mapping[str, Any]) -> None:
 
 
 def describe_failure(request: HttpRequest, error: Exception) -> dict[str, Any]:
-    """Describes what failed in the API's error shape: a refusal as on every route, and nothing of a failure inside."""
+    """Describes an exception in the API's error shape; internal errors are logged, and their details not returned."""
     status, code, message, detail, _ = describe_error(error)
     if status is None:
         log.exception("a message of /mcp failed")
@@ -128,7 +128,7 @@ def describe_failure(request: HttpRequest, error: Exception) -> dict[str, Any]:
 
 
 def _as_content(answer: dict[str, Any], *, is_error: bool) -> dict[str, Any]:
-    """Returns the answer as JSON, once: a model that read a structured copy as well would pay twice."""
+    """Returns the answer as JSON text only, because a structured copy would cost the model its tokens twice."""
     answer = fit(answer, result_chars())
     return {"content": [{"type": "text", "text": encode(answer).decode()}], "isError": is_error}
 
@@ -156,7 +156,7 @@ def _get_prompt(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _keep(milliseconds: int, caller: McpCaller | None = None) -> dict[str, Any]:
-    """Says how long a client may keep a result for itself, where the revision has a word for it."""
+    """Returns the fields that say how long a client may cache a result, in revisions that have them."""
     if caller is not None and not caller.stateless:
         return {}
     return {"ttlMs": milliseconds, "cacheScope": "private"}
@@ -174,7 +174,7 @@ _Method = Callable[[McpCaller, Mapping[str, Any]], dict[str, Any]]
 
 
 def _listing(name: str, items: Callable[[McpCaller], list[dict[str, Any]]], kept_ms: int) -> _Method:
-    """Returns the method that answers a list, which is one page: a cursor is none of ours."""
+    """Returns the method that answers a list of one page, and refuses cursors."""
 
     def answer(caller: McpCaller, params: Mapping[str, Any]) -> dict[str, Any]:
         if params.get("cursor") is not None:

@@ -1,5 +1,7 @@
-"""Reads the arguments of a tool as models write them: blanks for what they leave out, numbers and JSON as text, one
-thing for a list of one."""
+"""Reads the arguments of tools tolerantly, because models write them carelessly.
+
+They send blanks for arguments that they leave out, numbers and JSON as strings, and one item instead of a list of one.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,15 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "object": dict,
     "string": str,
 }
-# These hold what somebody said, also "null" or a quotation. All others are names, moments and choices.
+# These arguments are free text, which may be "null" or a quotation. All others are names, times and choices.
 _FREE_TEXTS = frozenset({"text", "query", "content", "reason", "speaker", "name"})
 
 
 def read_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments as the tool's `schema` has them, without those that stand for nothing.
+    """Returns the arguments converted to the types of the tool's `schema`, without empty ones.
 
-    What cannot be read stays as it is: the route refuses it in its own words. Raises InvalidInput for a namespace that
-    is blank or "null": a memory must not get lost in one that nobody meant.
+    Values that cannot be converted stay as they are, so that the route refuses them. Raises InvalidInput if the
+    namespace is blank or "null", because a memory must not get lost in a namespace that was not meant.
     """
     read = {name: _read(name, schema["properties"].get(name, {}), value) for name, value in given.items()}
     name = read.get("namespace")
@@ -71,7 +73,7 @@ def _read_text(name: str, schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def _parse(text: str, wanted: type | tuple[type, ...]) -> Any:
-    """Returns what the text says as JSON, if that is of the wanted type or null; else the text."""
+    """Returns the text decoded as JSON if that has the wanted type or is null, else the text."""
     try:
         value = orjson.loads(text.lower() if wanted is bool else text)
     except orjson.JSONDecodeError:

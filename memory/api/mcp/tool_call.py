@@ -1,4 +1,4 @@
-"""Asks the routes of the API what the arguments of a tool ask for."""
+"""Calls the routes of the API with the arguments of a tool."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from memory.errors import InvalidInput
 from memory.services.tenancy.namespaces import default_namespace
 from memory.types import Access
 
-# These are no part of a body or query: the path has the memory, headers have the rest, and an offset is the tool's own.
+# These are not part of a body or query: the memory is in the path, others are headers, and the tool uses the offset.
 _ASIDE = frozenset({"memory_id", "id", "offset", "idempotency_key", "revision"})
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """Holds who calls a tool with which arguments, none of them null.
+    """Holds the caller of a tool and its arguments, none of which is null.
 
-    Its methods raise what `call_route` raises, and InvalidInput for arguments that no route could be asked with.
+    The methods raise what `call_route` raises, and InvalidInput for arguments from which no request can be made.
     """
 
     request: HttpRequest
@@ -30,9 +30,9 @@ class ToolCall:
     arguments: dict[str, Any]
 
     def ask(self, route: Route, *, named_by: str = "memory_id", **instead: Any) -> Any:
-        """Returns what a route says. Arguments go where its path and method have them.
+        """Calls a route with the arguments in its path, query or body, and returns its answer.
 
-        `instead` takes the place of some arguments, and `named_by` is the one that names the memory.
+        `instead` replaces some arguments. `named_by`: the argument that has the id of the memory.
         """
         given = {name: value for name, value in self.arguments.items() if name not in _ASIDE} | instead
         parts: dict[str, Any] = {}
@@ -46,12 +46,12 @@ class ToolCall:
         return call_route(self.request, self.access, route, asked)
 
     def at_most(self, name: str, most: int, usual: int) -> Any:
-        """Returns an argument that is a number, cut to `most`; one that is none is for the route to refuse."""
+        """Returns a numeric argument (default: `usual`), limited to `most`; the route refuses other values."""
         given = self.arguments.get(name, usual)
         return min(given, most) if isinstance(given, int) else given
 
     def offset(self) -> int:
-        """Returns where in a text the part begins that is asked for."""
+        """Returns the offset of the requested part of a text."""
         value = self.arguments.get("offset", 0)
         if not isinstance(value, int) or value < 0:
             raise _wrong("offset", "must be a whole number, 0 or more.")

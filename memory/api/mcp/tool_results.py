@@ -1,4 +1,4 @@
-"""Chooses what the tools answer: of the routes' answers, the fields that a model has use for."""
+"""Makes the results of tools: the fields of the routes' answers that are useful to a model."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NOTE = (
     "is speaking."
 )
 TITLE_CHARS = 80
-# Room for the fields that stand beside a part of a text.
+# The characters that are reserved for the fields next to a part of a text.
 PART_FIELDS = 100
-# `get_memory` and `list_memories` say these of a memory, beside its id.
+# `get_memory` and `list_memories` return these fields of a memory, besides its id.
 _SHOWN = (
     "namespace text role speaker kind session_id occurred_at created_at state pinned importance revision valid_from "
     "valid_to superseded_by sources metadata"
 ).split()
-# The route's `metadata` has these beside the client's own.
+# The `metadata` of a hit has these fields of MemOS, besides the client's own.
 _OURS = frozenset(
     "role speaker session_id turn occurred_at created_at overlap final_score rerank_score later suspected "
     "retired_statements".split()
@@ -32,13 +32,13 @@ Answer = Mapping[str, Any]
 
 
 def describe_outcome(answer: Answer) -> dict[str, Any]:
-    """Says what became of a text or of messages."""
+    """Returns the outcome for a text or for messages."""
     names = ("memory_ids", "accepted", "verdict", "reasons", "messages", "skipped", "degraded")
     return {name: answer[name] for name in names if name in answer}
 
 
 def describe_hits(answer: Answer, limit: int) -> dict[str, Any]:
-    """The hits of a search; of those that do not fit into `limit` characters, the ids."""
+    """Returns the hits of a search, and only the ids of hits that do not fit into `limit` characters."""
     found = {
         "memories": [_hit(hit) for hit in answer["hits"]],
         "answerable": answer["answerable"],
@@ -54,7 +54,7 @@ def describe_hits(answer: Answer, limit: int) -> dict[str, Any]:
 
 
 def describe_memory(answer: Answer, offset: int, limit: int) -> dict[str, Any]:
-    """One memory: its text from `offset` on, and where it goes on if that has more than `limit` characters."""
+    """Returns a memory with its text from `offset` on, and the next offset if it is longer than `limit` characters."""
     whole: dict[str, Any] = {"memory": _memory(answer), "note": NOTE}
     if offset == 0 and size_of(whole) <= limit:
         return whole
@@ -65,7 +65,7 @@ def describe_memory(answer: Answer, offset: int, limit: int) -> dict[str, Any]:
 
 
 def describe_page(answer: Answer) -> dict[str, Any]:
-    """A page of memories."""
+    """Returns a page of memories."""
     return {
         "memories": [_memory(one) for one in answer["memories"]],
         "next_cursor": answer["next_cursor"],
@@ -74,13 +74,13 @@ def describe_page(answer: Answer) -> dict[str, Any]:
 
 
 def describe_change(answer: Answer) -> dict[str, Any]:
-    """Says how a memory stands after a change."""
+    """Returns the state of a memory after a change."""
     names = ("state", "revision", "changed", "verdict", "reasons", "degraded")
     return {"memory_id": answer["id"], **{name: answer[name] for name in names if name in answer}}
 
 
 def describe_archived(answer: Answer) -> dict[str, Any]:
-    """Says how a memory stands that was taken away, and how it comes back."""
+    """Returns the state of an archived memory, and how it can be restored."""
     return {
         **describe_change(answer),
         "erased": answer["erased"],
@@ -91,7 +91,7 @@ def describe_archived(answer: Answer) -> dict[str, Any]:
 
 
 def describe_context(answer: Answer, limit: int) -> dict[str, Any]:
-    """The pack's text, and which memories were found for it."""
+    """Returns the text of a pack, and the ids of the memories that were found for it."""
     rest = {
         "tokens": answer["token_usage_condensed"],
         "context_pack_id": answer["context_pack_id"],
@@ -105,7 +105,7 @@ def describe_context(answer: Answer, limit: int) -> dict[str, Any]:
 
 
 def describe_answer(answer: Answer) -> dict[str, Any]:
-    """An answer with what it cites."""
+    """Returns an answer with its citations."""
     names = ("answer", "abstained", "reason", "mode", "model", "context_pack_id", "degraded")
     quoted = ("n", "memory_id", "quote", "speaker", "occurred_at", "marked", "supported")
     citations = [{name: one[name] for name in quoted} for one in answer["citations"]]
@@ -113,7 +113,7 @@ def describe_answer(answer: Answer) -> dict[str, Any]:
 
 
 def describe_results(request: HttpRequest, answer: Answer) -> dict[str, Any]:
-    """Hits as connectors list them: id, title, address."""
+    """Returns hits as connectors list them: id, title and address."""
     return {
         "results": [
             {"id": hit["id"], "title": _title(hit["text"]), "url": _address(request, hit["id"])}
@@ -123,8 +123,10 @@ def describe_results(request: HttpRequest, answer: Answer) -> dict[str, Any]:
 
 
 def describe_document(request: HttpRequest, answer: Answer, offset: int, limit: int) -> dict[str, Any]:
-    """A memory as connectors fetch it: its text from `offset` on, and where it goes on if that is longer than `limit`
-    characters."""
+    """Returns a memory as connectors fetch it, with its text from `offset` on.
+
+    The next offset is in `metadata` if the text is longer than `limit` characters.
+    """
     names = ("namespace", "role", "speaker", "session_id", "occurred_at", "state")
     document = {
         "id": answer["id"],

@@ -1,4 +1,4 @@
-"""Declares what the tools take, as JSON schemas: the fields of the routes that a model has use for."""
+"""Declares the arguments of the tools as JSON schemas: the fields of the routes that are useful to a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 
 
 def an_object(properties: dict[str, Schema], *required: str, closed: bool = False) -> Schema:
-    """The schema of an object; a `closed` one has no other properties."""
+    """Returns the schema of an object; a `closed` one allows no other properties."""
     schema: Schema = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(required)

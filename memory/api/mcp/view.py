@@ -1,4 +1,4 @@
-"""`/mcp`: one POST with one JSON-RPC message, one JSON answer."""
+"""The route `/mcp`, which answers a POST of one JSON-RPC message with one JSON answer."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 
 
 class MessageTooLarge(MemosError):
-    """The body is larger than a message may be."""
+    """Raised if the body is larger than a message may be."""
 
     status = 413
     code = "payload_too_large"
 
 
 class HasKey(BasePermission):
-    """Any key: each tool names the scope that it needs."""
+    """Allows any key, because each tool checks the scope that it needs."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if request.method not in view.allowed_methods:
@@ -46,16 +46,16 @@ class HasKey(BasePermission):
 
 
 class McpViewSet(MemosViewSet):
-    """The Model Context Protocol, in the revisions of `protocol.STATELESS` and `protocol.WITH_HANDSHAKE`.
+    """Speaks the Model Context Protocol, in the revisions of `protocol.STATELESS` and `protocol.WITH_HANDSHAKE`.
 
-    It keeps no session: a handshake is answered, and nothing is remembered of it.
+    It has no sessions: a handshake is answered, but leaves no state.
     """
 
     authentication_classes = (McpAuthentication,)
     permission_classes = (HasKey,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuses a page of another origin before anything else."""
+        """Refuses pages of other origins first. Raises Forbidden."""
         _check_origin(request._request)
         super().initial(request, *args, **kwargs)
 
@@ -81,7 +81,10 @@ class McpViewSet(MemosViewSet):
         return _respond(answer, status)
 
     def _accept(self, message: RpcMessage, *, stateless: bool) -> HttpResponse:
-        """Takes a notification, for which there is nothing to do; without handshake no server asks for answers."""
+        """Accepts a notification, which needs no action.
+
+        Revisions without handshake have no requests from server to client, so answers to such requests are refused.
+        """
         if stateless and message.method is None:
             error = RpcError(protocol.INVALID_REQUEST, "An answer was sent; nothing has been asked.")
             return _respond(error.body(None), 400)
@@ -102,7 +105,7 @@ class McpViewSet(MemosViewSet):
         return {"jsonrpc": "2.0", "id": message.id, "result": result}, 200
 
     def _access_of_header(self) -> Access:
-        """The caller, whose default namespace a header may name. Raises ValidationError."""
+        """Returns the caller's access, whose default namespace a header may name. Raises ValidationError."""
         name = read_name(self.request, NAMESPACE_HEADER, {}, NAMESPACE)
         if name is None:
             return self.access
@@ -111,7 +114,7 @@ class McpViewSet(MemosViewSet):
         return replace(self.access, default_namespace=name)
 
     def _answer_batch(self, batch: list[Any], *, stateless: bool) -> HttpResponse:
-        """The answers to several messages at once, which two early revisions have."""
+        """Answers several messages at once, which two early revisions allow. Raises RpcError."""
         version = self.request.headers.get(protocol.VERSION_HEADER, protocol.UNNAMED)
         if stateless or version not in protocol.WITH_BATCHES:
             raise RpcError(protocol.INVALID_REQUEST, f"The revision {version} has no batches: send one message.")
@@ -120,7 +123,7 @@ class McpViewSet(MemosViewSet):
         answers = []
         for place, data in enumerate(batch):
             if place:
-                # Each is a request; the first was counted when it came.
+                # Each message counts as a request; the first was counted on arrival.
                 self.check_throttles(self.request)
                 deadline.check()
             try:
@@ -136,7 +139,7 @@ class McpViewSet(MemosViewSet):
 
 
 def _check_origin(request: HttpRequest) -> None:
-    """Raises Forbidden for a page of an origin that is neither ours nor let in by a setting."""
+    """Raises Forbidden for a page whose origin is neither this server nor allowed by a setting."""
     origin = request.headers.get("Origin")
     own = f"{request.scheme}://{request.get_host()}"
     if origin and origin not in {own, *settings.CORS_ALLOWED_ORIGINS, *settings.CSRF_TRUSTED_ORIGINS}:

@@ -17,6 +17,7 @@ from memory.api.fields import (
 )
 from memory.api.serializers.ingest import GateReasonSerializer
 from memory.enums import AuditEvent, Feedback, GateDecision, LinkKind, MemoryKind, MemoryState, Review, Role, Tier
+from memory.retrieval.filters import MAX_TOPIC
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.memories.edit import MAX_TEXT_CHARS
 from memory.services.memories.feedback import MAX_NOTE_CHARS
@@ -34,7 +35,9 @@ class MemoryListingSerializer(serializers.Serializer):
     role = serializers.ChoiceField(Role.choices, default="", allow_blank=True)
     tier = serializers.ChoiceField(Tier.choices, default="", allow_blank=True)
     kind = serializers.ChoiceField(MemoryKind.choices, default="", allow_blank=True)
-    topic_id = serializers.UUIDField(default=None, allow_null=True, help_text="A topic or session of the tree")
+    topic_id = serializers.IntegerField(
+        min_value=0, max_value=MAX_TOPIC, default=None, allow_null=True, help_text="Number of a topic (GET /v1/tree)"
+    )
     state = serializers.ChoiceField([*MemoryState.choices, (ANY, ANY)], default=MemoryState.ACTIVE)
     since = serializers.DateTimeField(default=None, help_text="It happened then or later (ISO 8601)")
     until = serializers.DateTimeField(default=None, help_text="It happened before")

@@ -1,1 +1,1 @@
-"""SQL that Django's ORM does not write, one module for each capability. Services call its functions."""
+"""SQL that Django's ORM cannot write, one module for each capability. Services call its functions."""

@@ -1,4 +1,4 @@
-"""SQL of the entity layer: what waits to be read, names without mentions, relations, and how often names are said."""
+"""SQL of the entity layer: unread sessions and documents, names without mentions, relations, and counts of mentions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from django.db import connection
 
 from memory.models.sql import change_rows, fetch, read_rows
 
-# Turns of a session are numbered without gaps and in commit order, so that none comes in behind the watermark. A
-# document's chunks are replaced together: its version says whether they were read. Namespaces take turns: the first
-# session of each, then the second.
+# Turns of a session are numbered without gaps and in commit order, so that none can appear below the watermark. The
+# chunks of a document are replaced together, so its version says whether they were read. The rows alternate between
+# namespaces: the first session of each, then the second.
 _WORKS = """
 (
     SELECT s.namespace_id, n.name, s.name, coalesce(w.turn, 0)
@@ -58,28 +58,32 @@ ON CONFLICT (namespace_id, session) DO UPDATE SET turn = greatest(w.turn, EXCLUD
 
 
 def list_unread(only: int | None, *, chunk_prefix: str, limit: int) -> list[tuple[int, str, str, int]]:
-    """Lists what waits to be read, of one namespace or of all: (namespace id, its name, session, turn or version).
+    """Lists unread sessions and documents of one namespace or of all.
 
-    The session is empty where single memories wait. `limit`: of sessions, of documents and of namespaces.
+    Returns (namespace id, its name, session, last turn or version that was read).
+
+    The session is empty for a namespace in which single memories wait. `limit` applies to sessions, to documents and to
+    such namespaces.
     """
     return read_rows(_WORKS, {"listed": limit, "prefix": chunk_prefix, "only": only})
 
 
 def lock_memories(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> list[tuple[uuid.UUID, str, bytes]]:
-    """Locks memories, so that none is deleted or archived until the transaction ends: (id, state, content hash).
+    """Locks memories against deletion and archiving until the transaction ends: (id, state, content hash).
 
-    Waits for nobody, since who deletes may hold some of them and wait for others: raises OperationalError instead.
+    It does not wait, because a deletion may hold some of the rows and wait for others, and raises OperationalError
+    instead.
     """
     return read_rows(_LOCK, [namespace_id, list(memory_ids)])
 
 
 def pass_over_deleted(namespace_id: int, session: str, *, turn: int) -> int:
-    """Moves the mark of a session to its end if all turns after `turn` were deleted; returns how many marks moved."""
+    """Moves a session's watermark to its end if all turns after `turn` were deleted; returns 1 if it moved, else 0."""
     return change_rows(_SKIP_DELETED, {"namespace_id": namespace_id, "session": session, "turn": turn})
 
 
 def move_watermarks(namespace_id: int, turns: Mapping[str, int]) -> None:
-    """Moves the marks of sessions forward to these turns."""
+    """Moves the watermarks of sessions forward to these turns."""
     change_rows(_MARK, [namespace_id, list(turns), list(turns.values())])
 
 
@@ -101,7 +105,7 @@ DELETE FROM memory_entity e
 WHERE e.namespace_id = %(namespace_id)s AND NOT EXISTS (
     SELECT 1 FROM memory_entityalias a WHERE a.namespace_id = e.namespace_id AND e.id IN (a.entity, a.home))
 """
-# An entity whose own name is gone is called by one that is left.
+# An entity whose own name is gone gets one of its remaining names.
 _NAMED_BY_OTHERS = """
 UPDATE memory_entity e SET name = a.name
 FROM (
@@ -115,11 +119,12 @@ WHERE e.namespace_id = %(namespace_id)s AND e.id = a.entity AND NOT EXISTS (
 
 
 def delete_unmentioned(namespace_id: int) -> tuple[int, int]:
-    """Deletes names without mentions, and entities without names; returns how many of each."""
+    """Deletes names without mentions, and entities without names; returns the numbers of both."""
     parameters = {"namespace_id": namespace_id}
     with connection.cursor() as cursor:
         names = 0
-        # Twice: a name that no memory states any more comes home first, and goes then.
+        # A name that is no longer stated by a memory returns to its own entity first, and is deleted in the second
+        # pass.
         for _ in range(2):
             cursor.execute(_UNMENTIONED, parameters)
             names += cursor.rowcount
@@ -146,7 +151,7 @@ SELECT EXISTS (
 
 
 def share_session(namespace_id: int, short: uuid.UUID, full: Sequence[uuid.UUID], *, most: int) -> bool:
-    """Tells whether a session of the newest `most` mentions of the full names mentions the short one."""
+    """Tells whether the short name is mentioned in a session of the newest `most` mentions of the full names."""
     parameters = {"namespace_id": namespace_id, "full": list(full), "short": short, "looked_at": most}
     [(shares,)] = read_rows(_SHARE_SESSION, parameters)
     return bool(shares)
@@ -164,7 +169,7 @@ WITH near AS MATERIALIZED (
 _ALL_RELATIONS = """
 WITH stated AS (SELECT * FROM memory_entityrelation WHERE namespace_id = %(namespace_id)s)
 """
-# The last statement decides whether it still holds.
+# The latest statement decides whether the relation still holds.
 _EDGES = """
 SELECT s.entity, r.predicate, o.entity, max(r.detail), count(*),
        (array_agg(DISTINCT r.memory_id))[1:20], min(r.valid_from),
@@ -205,9 +210,9 @@ WHERE a.namespace_id = %(namespace_id)s AND a.entity = ANY(%(entities)s) AND m.a
 
 
 def list_relations(namespace_id: int, around: Collection[uuid.UUID] | None, *, limit: int) -> list[tuple[Any, ...]]:
-    """Lists the relations of the entities (None: of all), those with most statements first.
+    """Lists the relations of the entities `around` (None: of all), those with the most statements first.
 
-    Returns (subject, predicate, object, detail, statements, memory ids, valid from, valid to).
+    Returns (subject, predicate, object, detail, number of statements, memory ids, valid from, valid to).
     """
     statement = (_ALL_RELATIONS if around is None else _RELATIONS) + _EDGES
     parameters = {"namespace_id": namespace_id, "entities": list(around or ()), "limit": limit}
@@ -217,7 +222,7 @@ def list_relations(namespace_id: int, around: Collection[uuid.UUID] | None, *, l
 def list_companions(
     namespace_id: int, around: Collection[uuid.UUID], *, mentions: int, limit: int
 ) -> list[tuple[uuid.UUID, uuid.UUID, int, list[uuid.UUID], datetime]]:
-    """Lists entities that the newest `mentions` of each entity stand beside: (entity, other, memories, ids, since)."""
+    """Lists entities that are mentioned with the newest `mentions` of each: (entity, other, memories, ids, since)."""
     parameters = {
         "namespace_id": namespace_id,
         "entities": list(around),
@@ -249,7 +254,7 @@ CROSS JOIN LATERAL (
 WHERE %(everywhere)s::bool OR n.id = ANY(%(namespaces)s::bigint[])
 ORDER BY n.name LIMIT %(limit)s
 """
-# Counted by name in an index, entities are few beside their mentions: 900,000 of them take 110 ms.
+# Mentions are counted by name in an index, which takes 110 ms for 900,000 of them.
 MOST_MENTIONED = """
 WITH counted AS MATERIALIZED (
     SELECT alias, count(*) AS mentions FROM memory_entitymention
@@ -275,7 +280,7 @@ GROUP BY 1 ORDER BY 1
 
 
 def count_by_namespace(namespaces: Collection[int] | None, *, most: int, limit: int) -> list[tuple[str, int]]:
-    """Counts the entities that memories mention, up to `most` each, by name of the namespace (None: of all)."""
+    """Counts the entities that memories mention, up to `most` for each namespace, by its name (None: all of them)."""
     parameters = {
         "everywhere": namespaces is None,
         "namespaces": sorted(namespaces or ()),
@@ -288,7 +293,7 @@ def count_by_namespace(namespaces: Collection[int] | None, *, most: int, limit: 
 def rank_entities(
     namespace_id: int, *, kind: str, begins: str, below: int | None, last: uuid.UUID | None, limit: int
 ) -> list[tuple[uuid.UUID, int]]:
-    """Ranks entities by their mentions, from (`below`, `last`) on: (entity, mentions)."""
+    """Lists entities by their number of mentions, highest first, from (`below`, `last`) on: (entity, mentions)."""
     parameters = {
         "namespace_id": namespace_id,
         "begins": begins,
@@ -301,5 +306,5 @@ def rank_entities(
 
 
 def count_by_month(namespace_id: int, entity: uuid.UUID) -> list[tuple[datetime, int]]:
-    """Counts the mentions of an entity by the month, in UTC, that they speak of."""
+    """Counts the mentions of an entity by the month (UTC) in which their memories happened."""
     return fetch(_MONTHS, {"namespace_id": namespace_id, "entity": entity}, prepared=False)

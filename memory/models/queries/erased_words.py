@@ -30,7 +30,7 @@ def find(statement: str, namespace_id: int, erasure_id: uuid.UUID, needles: Sequ
         "namespace_id": namespace_id,
         "erasure_id": erasure_id,
         "needles": list(needles),
-        # PostgreSQL writes them like this within JSON.
+        # The form of the needles within JSON, as PostgreSQL writes it.
         "escaped": [json.dumps(one, ensure_ascii=False)[1:-1] for one in needles],
     }
     with connection.cursor() as cursor:
@@ -41,7 +41,7 @@ def find(statement: str, namespace_id: int, erasure_id: uuid.UUID, needles: Sequ
 _SAYS = "(strpos(s.said, n.needle) > 0 OR strpos(s.said, n.escaped) > 0)"
 _NEEDLES = "unnest(%(needles)s::text[], %(escaped)s::text[]) WITH ORDINALITY AS n (needle, escaped, place)"
 _OWN_ROWS = "t.namespace_id = %(namespace_id)s"
-# The server makes replies, facts and preferences.
+# Replies, facts and preferences are made by the server, and are no statements of people.
 _IS_MADE = f"(t.role = '{Role.AGENT.value}' AND t.metadata ? 'answer' OR {IS_DERIVED_SQL.replace('m.', 't.')})"
 IS_SAID = {
     "memory_memory": f"NOT {_IS_MADE} AND NOT {is_erased('t.id')}",
@@ -81,7 +81,7 @@ GROUP BY s.session
 ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE
     SET first_turn = least(e.first_turn, EXCLUDED.first_turn), state = 'open'
 """
-# The answers belong to callers, not to tenants: the ids identify the tenant.
+# Stored answers belong to callers and not to tenants; the ids of their memories identify the tenant.
 _RECORDS = "memory_idempotencyrecord"
 _OWN_RECORDS = """EXISTS (
     SELECT FROM jsonb_array_elements_text(t.memory_ids) AS held (id)

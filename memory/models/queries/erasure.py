@@ -1,4 +1,4 @@
-"""SQL of an erasure: what it names, the facts that rest on that, its sessions, and its traces in the audit log."""
+"""SQL of an erasure: its memories, the facts that rest on them, their sessions, and traces in the audit log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.kinds import SESSION_PREFIX
 from memory.models.audit import MARK
 from memory.models.sql import change_rows, fetch, read_rows
 
-# One statement is one snapshot: what was committed before it is erased, what is committed after it stays.
+# A single statement sees one snapshot: memories committed before it are erased, those committed later stay.
 _TAKE_DOWN = """
 WITH RECURSIVE named AS (
     SELECT m.id, m.session, m.turn FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND {condition}
@@ -119,7 +119,7 @@ def name_target(
     session: str,
     speaker: str,
 ) -> tuple[int, int, int]:
-    """Stores the ids and sessions of an erasure; returns how many are (named and there, to be erased, documents)."""
+    """Stores the ids and sessions of an erasure; returns the numbers (named and present, to be erased, documents)."""
     return _write_down(
         namespace_id,
         erasure_id,
@@ -133,7 +133,7 @@ def name_target(
 
 
 def name_target_again(namespace_id: int, erasure_id: uuid.UUID, **target: Any) -> tuple[int, int, int]:
-    """Does the same for an erasure of the ledger: the ids that it named, and its target as that was at `asked_at`."""
+    """Does the same for an erasure of the ledger: for the ids that it named, and its target as of `asked_at`."""
     return _write_down(namespace_id, erasure_id, condition=_AGAIN, quarantined=_AGAIN_QUARANTINED, **target)
 
 
@@ -154,7 +154,7 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id IN (
     WHERE l.namespace_id = %(namespace_id)s AND l.other_id = ANY(%(memory_ids)s::uuid[]) AND l.kind = 'derived_from')
 ORDER BY m.id FOR UPDATE
 """
-# This is a separate statement, so that it sees the links that a previous lock holder has cleared.
+# This is a separate statement, so that it sees which links an earlier holder of the locks has deleted.
 _LIST_UNSUPPORTED = """
 SELECT f.id FROM unnest(%(facts)s::uuid[]) AS f (id)
 WHERE NOT EXISTS (
@@ -166,7 +166,7 @@ WHERE NOT EXISTS (
   AND NOT EXISTS (SELECT FROM memory_erasedmemory n
                   WHERE n.namespace_id = %(namespace_id)s AND n.erasure_id = %(erasure_id)s AND n.memory_id = f.id)
 """
-# The window and the summaries of a session repeat the words of a reply.
+# The window and the summaries of a session may repeat the words of a reply.
 _TAKE_DOWN_SESSIONS = """
 INSERT INTO memory_erasedsession AS s (namespace_id, erasure_id, session, first_turn, state)
 SELECT m.namespace_id, %(erasure_id)s, m.session, min(m.turn), 'open'
@@ -176,7 +176,7 @@ GROUP BY m.namespace_id, m.session
 ON CONFLICT (namespace_id, erasure_id, session) DO UPDATE
     SET first_turn = least(s.first_turn, EXCLUDED.first_turn), state = 'open'
 """
-# Finds preferences that are erased while remaining turns state them in other words. A namespace has few preferences:
+# Finds preferences that are erased although remaining turns state them as well. A namespace has few preferences, so
 # they are read first, and each is looked up among the erased rows.
 _READ_AGAIN = """
 WITH gone AS MATERIALIZED (
@@ -206,7 +206,7 @@ def lock_resting(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> list[uui
 
 
 def list_unsupported(namespace_id: int, erasure_id: uuid.UUID, facts: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    """Lists those of the facts that the erasure does not name yet, and that nothing supports which stays."""
+    """Lists the facts that no remaining memory supports, and that the erasure does not name yet."""
     parameters = {"namespace_id": namespace_id, "erasure_id": erasure_id, "facts": list(facts)}
     return [identity for (identity,) in read_rows(_LIST_UNSUPPORTED, parameters)]
 
@@ -218,11 +218,11 @@ def name_sessions(namespace_id: int, erasure_id: uuid.UUID, memory_ids: Sequence
 
 
 def read_preferences_again(namespace_id: int, erasure_id: uuid.UUID) -> None:
-    """Sets sessions back to the turns that state a preference which is erased."""
+    """Sets sessions back to the first remaining turn that states an erased preference, so that it is read again."""
     change_rows(_READ_AGAIN, {"namespace_id": namespace_id, "erasure_id": erasure_id})
 
 
-# Locks in the order of the statement that ingests, which sorts names as the database does and not by their bytes.
+# The rows are locked in the same order as by the statement that ingests: by the database's collation, not by bytes.
 _LOCK_SESSIONS = """
 SELECT name FROM memory_session WHERE namespace_id = %(namespace_id)s AND name = ANY(%(sessions)s)
 ORDER BY name COLLATE "default" FOR UPDATE
@@ -242,7 +242,7 @@ WHERE n.namespace_id = %(namespace_id)s AND n.name = ANY(%(sessions)s) AND n.aud
   AND (SELECT true FROM memory_memory m
        WHERE m.namespace_id = n.namespace_id AND m.session = n.name AND m.turn > 0 LIMIT 1) IS NULL
 """
-# Turns are numbered on from `message_count`, so that stays; what no summary covers any longer is summarised again.
+# `message_count` stays, because new turns are numbered from it. Turns that no summary covers now are summarised again.
 _UNCOVER = """
 UPDATE memory_session n SET summary_requested_at = NULL, summarised_turn = coalesce(
     (SELECT max(c.covers_to_turn) FROM memory_condensation c
@@ -253,9 +253,9 @@ RETURNING n.name
 
 
 def clear_sessions(namespace_id: int, erasure_id: uuid.UUID, sessions: Sequence[str]) -> tuple[int, int, list[str]]:
-    """Locks the sessions, deletes the summaries that the erasure makes untrue, and sessions without a turn.
+    """Locks the sessions, and deletes summaries of erased turns and sessions without turns.
 
-    Returns how many summaries and sessions it deleted, and the sessions that lost a summary and stay.
+    Returns the numbers of deleted summaries and sessions, and the remaining sessions that lost a summary.
     """
     parameters: dict[str, Any] = {"namespace_id": namespace_id, "erasure_id": erasure_id, "sessions": list(sessions)}
     with connection.cursor() as cursor:
@@ -283,7 +283,7 @@ WHERE a.namespace_id = %(namespace_id)s AND (
 def count_audit_events(
     namespace_id: int, erasure_id: uuid.UUID, *, session: str, whole_namespace: bool
 ) -> tuple[int, int]:
-    """Counts the audit events about what is erased, and those of them that hold words which a person typed."""
+    """Counts the audit events about the erased memories, and those among them that contain words a person typed."""
     parameters = {
         "namespace_id": namespace_id,
         "erasure_id": erasure_id,
@@ -309,7 +309,7 @@ WHERE c.namespace_id = %(namespace_id)s AND (
 def list_held_caches(
     namespace_id: int, erasure_id: uuid.UUID, *, whole_namespace: bool, asked_at: datetime
 ) -> list[uuid.UUID]:
-    """Lists the activation caches that hold an erased memory; of a whole namespace, those made up to `asked_at`."""
+    """Lists the activation caches that hold an erased memory; for a whole namespace, those made up to `asked_at`."""
     parameters = {
         "namespace_id": namespace_id,
         "erasure_id": erasure_id,

@@ -1,7 +1,7 @@
-"""SQL that says what each table holds of an erasure, and clears it.
+"""SQL that finds and deletes what each table holds of erased memories.
 
-Statements take the parameters of `services/erasure/holder.execute`. What names rows begins with their table and its
-alias, as after FROM: `count_rows` and `delete_rows` make statements of it.
+Statements take the parameters of `services/erasure/holder.execute`. Constants that select rows begin with the table and
+its alias, as after FROM; `count_rows` and `delete_rows` turn them into statements.
 """
 
 from __future__ import annotations
@@ -12,22 +12,25 @@ ERASED = "memory_erasedmemory e WHERE e.namespace_id = %(namespace_id)s AND e.er
 
 
 def is_erased(memory_id: str) -> str:
-    """Tests whether the erasure names the memory, by its key. PostgreSQL may plan EXISTS as a join of all memories."""
+    """Returns SQL that tests whether the erasure names the memory, by a look-up of its key.
+
+    PostgreSQL might plan EXISTS as a join with all erased memories instead.
+    """
     return f"coalesce((SELECT true FROM {ERASED} AND e.memory_id = {memory_id}), false)"
 
 
 def count_rows(rows: str) -> str:
-    """Counts the rows."""
+    """Returns SQL that counts the rows."""
     return f"SELECT count(*) FROM {rows}"
 
 
 def delete_rows(rows: str) -> str:
-    """Deletes the rows."""
+    """Returns SQL that deletes the rows."""
     return f"DELETE FROM {rows}"
 
 
 def delete_rows_in_order(table: str, alias: str, rows: str) -> str:
-    """Deletes the rows, locked in the order of their ids, so that two erasures at once cannot deadlock."""
+    """Returns SQL that deletes the rows in the order of their ids, so that concurrent erasures cannot deadlock."""
     return (
         f"WITH gone AS (SELECT {alias}.id FROM {rows} ORDER BY {alias}.id FOR UPDATE OF {alias}) "
         f"DELETE FROM {table} t USING gone "
@@ -36,12 +39,12 @@ def delete_rows_in_order(table: str, alias: str, rows: str) -> str:
 
 
 def rows_of_memories(table: str, column: str) -> str:
-    """Finds the rows of a batch of memories."""
+    """Returns SQL that selects the rows of a batch of memories."""
     return f"{table} t WHERE t.namespace_id = %(namespace_id)s AND t.{column} = ANY(%(memory_ids)s::uuid[])"
 
 
 def rows_of_pairs(table: str, columns: tuple[str, str], *, batch: bool) -> str:
-    """Finds the rows that name one of a batch of memories, or of all that are erased, in either column."""
+    """Returns SQL that selects the rows that name, in either column, one of a batch of memories or any erased one."""
     named = [f"t.{column} = ANY(%(memory_ids)s::uuid[])" if batch else is_erased(f"t.{column}") for column in columns]
     return f"{table} t WHERE t.namespace_id = %(namespace_id)s AND ({' OR '.join(named)})"
 
@@ -51,14 +54,15 @@ SELECT count(*) FROM memory_posting t
 WHERE t.namespace_id = %(namespace_id)s AND t.memory_id IN (SELECT e.memory_id FROM {ERASED})
 """
 
-# A question is often said in the session, too: then the pack's question is a memory's text.
+# A question is often a turn of the session as well, so the question of a pack may be the text of an erased memory.
 CLEAR_ASKED = """
 DELETE FROM memory_contextpack p USING memory_memory m
 WHERE p.namespace_id = %(namespace_id)s AND m.namespace_id = p.namespace_id AND m.id = ANY(%(memory_ids)s::uuid[])
   AND p.session = m.session AND p.query_text = m.text
 """
 
-# A pack is read by the column and not by its JSON. Of one whose summary is gone, the summary was erased.
+# The memories of a pack are read from the column and not from its JSON. If the summary of a pack is gone, it was
+# erased.
 PACKS = f"""
 memory_contextpack p WHERE p.namespace_id = %(namespace_id)s AND (
     EXISTS (SELECT FROM unnest(p.memory_ids) AS held (id) WHERE {is_erased("held.id")})
@@ -83,7 +87,7 @@ PACKS_OR_ASKED = (
 """
 )
 
-# Made from an erased turn, or (while the session has not been dealt with) rolled on from such a summary.
+# Summaries made from an erased turn, or (while the session has not been processed) from a summary of such a turn.
 SUMMARIES = f"""
 memory_condensation c JOIN memory_erasedsession s ON s.namespace_id = c.namespace_id AND s.session = c.session
 WHERE c.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND (
@@ -94,7 +98,7 @@ WHERE c.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND (
 )
 """
 
-# Rows of sessions in which nothing is left but what is erased.
+# Sessions in which all remaining memories are erased ones.
 EMPTY_SESSIONS = f"""
 memory_session n JOIN memory_erasedsession s ON s.namespace_id = n.namespace_id AND s.session = n.name
 WHERE n.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND n.audit_hidden_before IS NULL
@@ -103,7 +107,7 @@ WHERE n.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND n.
        LIMIT 1) IS NULL
 """
 
-# Documents without a chunk that stays. One that was given again meanwhile has new chunks.
+# Documents without a remaining chunk. A document that was sent again in the meantime has new chunks.
 DOCUMENTS = f"""
 memory_document d WHERE d.namespace_id = %(namespace_id)s
   AND 'document:' || d.id IN (SELECT s.session FROM memory_erasedsession s
@@ -114,7 +118,7 @@ memory_document d WHERE d.namespace_id = %(namespace_id)s
        LIMIT 1) IS NULL
 """
 
-# The answers belong to callers, not to tenants: the ids say whose they are.
+# Stored answers belong to callers and not to tenants; the ids of their memories identify the tenant.
 KEPT_ANSWERS = """
 memory_idempotencyrecord r WHERE r.body_hash <> '' AND EXISTS (
     SELECT FROM jsonb_array_elements_text(r.memory_ids) AS held (id)
@@ -129,10 +133,10 @@ memory_idempotencyrecord r WHERE r.body_hash <> '' AND EXISTS (
                     AND s.session = 'document:' || held.id AND s.first_turn < 0)
 )
 """
-# The key stays, so that a repeat of the write does not bring back what was erased.
+# The key stays, so that a repeated write does not store an erased memory again.
 CLEAR_KEPT_ANSWERS = f"UPDATE memory_idempotencyrecord SET body_hash = '' WHERE id IN (SELECT r.id FROM {KEPT_ANSWERS})"
 
-# Names that only erased memories mention, or none, and entities that are left without a name.
+# Names that no remaining memory mentions, and entities without such a name.
 _SAID = f"""
 EXISTS (SELECT FROM memory_entitymention m
         WHERE m.namespace_id = a.namespace_id AND m.alias = a.id AND NOT {is_erased("m.memory_id")})
@@ -144,7 +148,7 @@ memory_entity n WHERE n.namespace_id = %(namespace_id)s AND n.id NOT IN (
     WHERE a.namespace_id = %(namespace_id)s AND {_SAID})
 """
 
-# A job names its session; that of a session that is there says more only in its error.
+# A job names its session. If the session stays, only the job's error may reveal more.
 SESSION_JOBS = f"""
 memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind = ANY(%(session_kinds)s) AND j.state <> 'running'
   AND j.arguments ->> 1 IN (SELECT s.session FROM memory_erasedsession s
@@ -155,8 +159,8 @@ memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind = ANY(%(session_
        OR j.arguments ->> 1 IN (SELECT n.name FROM {EMPTY_SESSIONS}))
 """
 
-# The axes of a map are made of the vectors that were there, its clusters are named by their words. One that was begun
-# after the erasure was asked for leaves out what that names.
+# The axes of a map are computed from vectors, and its clusters are named by words of memories. A map that was begun
+# after the erasure was requested leaves the erased memories out.
 PROJECTIONS = "memory_projection p WHERE p.namespace_id = %(namespace_id)s AND p.read_at <= %(asked_at)s"
 
 # People typed these words into audit events about the memories, their sessions or the erasure itself.
@@ -174,7 +178,7 @@ USAGE_DAYS = (
     "AND d.day <= (%(asked_at)s AT TIME ZONE 'UTC')::date"
 )
 
-# The beginning of what a receiver answered may say again what it was sent.
+# The stored beginning of a receiver's answer may repeat what was sent to it.
 _ANSWERED = f"""
 d.namespace_id = %(namespace_id)s AND d.answer <> ''
   AND (%(whole)s OR EXISTS (SELECT FROM unnest(d.memory_ids) AS held (id) WHERE {is_erased("held.id")}))
@@ -182,7 +186,7 @@ d.namespace_id = %(namespace_id)s AND d.answer <> ''
 WEBHOOK_ANSWERS = f"memory_webhookdelivery d WHERE {_ANSWERED}"
 CLEAR_WEBHOOK_ANSWERS = f"UPDATE memory_webhookdelivery d SET answer = '' WHERE {_ANSWERED}"
 
-# A bulk change holds what it writes into memories. One that is under way needs that, and empties it at its end.
+# A bulk change holds the values that it writes into memories. It needs them while it runs, and deletes them at its end.
 _LEFT_TO_CHANGE = """
 EXISTS (SELECT FROM memory_bulkchangememory r
         WHERE r.namespace_id = b.namespace_id AND r.change_id = b.id AND r.outcome = 'waiting')
@@ -212,7 +216,7 @@ UPDATE memory_bulkchange SET wanted = '{{}}' WHERE namespace_id = %(namespace_id
     SELECT b.id FROM {ERASED_BULK_CHANGES})
 """
 
-# A file that is taken in has what its memories say. One that is under way needs it, and its end deletes it.
+# An imported file has the texts of its memories. A running import needs it, and deletes it at its end.
 IMPORT_PARTS = """
 memory_importpart p WHERE p.namespace_id = %(namespace_id)s AND (
     %(whole)s OR NOT EXISTS (
@@ -221,10 +225,11 @@ memory_importpart p WHERE p.namespace_id = %(namespace_id)s AND (
           AND j.arguments ->> 1 = p.import_id::text AND j.state IN ('queued', 'running')))
 """
 
-# The row of an import names who said it, and the file.
+# The row of an import names the speaker and the file.
 IMPORTS = "memory_memoryimport i WHERE i.namespace_id = %(namespace_id)s AND %(whole)s AND i.created_at <= %(asked_at)s"
 
-# Files that became a document that is erased whole, or wait to be read, or what the quarantine keeps of them.
+# Files that became a document without remaining chunks, that are in an erased quarantined item, or that the erasure's
+# whole namespace or session had when it was requested.
 DOCUMENT_FILES = f"""
 memory_documentfile f WHERE f.namespace_id = %(namespace_id)s AND (
     %(whole)s AND f.created_at <= %(asked_at)s
@@ -233,7 +238,7 @@ memory_documentfile f WHERE f.namespace_id = %(namespace_id)s AND (
     OR f.document_key IN (SELECT d.id FROM {DOCUMENTS}))
 """
 
-# The original of a document has what each of its chunks says: it goes with the first of them.
+# The original of a document contains all of its chunks, so it is deleted with the first of them.
 ORIGINALS = f"""
 memory_documentfilepart p WHERE p.namespace_id = %(namespace_id)s AND p.file_id IN (
     SELECT f.id FROM {DOCUMENT_FILES}
@@ -242,8 +247,8 @@ memory_documentfilepart p WHERE p.namespace_id = %(namespace_id)s AND p.file_id 
     WHERE f.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND f.asked_at <= %(asked_at)s)
 """
 
-# Data sets and adapters that have learnt of an erased memory are stale from then on, also when its sources are gone.
-# An adapter holds what it has learnt until `unlearn` has deleted its files and no server has it loaded.
+# Data sets and adapters that have learnt an erased memory stay stale, even after their sources are gone. An adapter
+# holds what it has learnt until `unlearn` has deleted its files and no server has it loaded.
 _LEARNT = """
 EXISTS (SELECT FROM memory_trainingsource s
         WHERE s.namespace_id = d.namespace_id AND s.dataset_id = d.{column} AND {erased})
@@ -259,7 +264,7 @@ memory_adapter d WHERE d.namespace_id = %(namespace_id)s
        OR {_LEARNT.format(column="dataset_id", erased=is_erased("s.memory_id"))})
 """
 
-# Once for each erasure, with all that it names.
+# Each erasure marks a data set or adapter once, with all its memories.
 _UNMARKED = "NOT d.erasures @> ARRAY[%(erasure_id)s::uuid]"
 MARK_DATASETS = f"""
 UPDATE memory_trainingdataset d
@@ -290,7 +295,8 @@ DELETE FROM memory_trainingpart p WHERE p.namespace_id = %(namespace_id)s AND p.
     WHERE s.namespace_id = %(namespace_id)s AND s.memory_id = ANY(%(memory_ids)s::uuid[]))
 """
 
-# A dump has what its memories say; a load asks for every memory whether it was erased, and its end deletes the file.
+# A dump has the texts of its memories. A load checks for each memory whether it was erased, and deletes the file at its
+# end.
 CUBE_FILE_PARTS = """
 memory_cubefilepart p WHERE p.namespace_id = %(namespace_id)s AND (
     %(whole)s OR NOT EXISTS (
@@ -304,7 +310,7 @@ CUBE_FILE_ROWS = (
     "memory_cubefile c WHERE c.namespace_id = %(namespace_id)s AND %(whole)s AND c.created_at <= %(asked_at)s"
 )
 
-# A file that arrived in parts, and is not used or no longer. One that an import or a load is at goes with its end.
+# Uploaded files that no running import or load uses; one that is used is deleted at the end of that.
 UPLOADS = """
 memory_upload u WHERE u.namespace_id = %(namespace_id)s AND u.created_at <= %(asked_at)s AND (
     %(whole)s OR NOT EXISTS (
@@ -312,7 +318,7 @@ memory_upload u WHERE u.namespace_id = %(namespace_id)s AND u.created_at <= %(as
         WHERE j.namespace_id = u.namespace_id AND j.kind IN (%(import_kind)s, %(load_kind)s)
           AND j.arguments ->> 1 = u.used_by::text AND j.state IN ('queued', 'running')))
 """
-# Also those whose upload is gone: its row goes first, which waits for a part that is being stored.
+# Parts whose upload is gone are included: its row is deleted first, which waits for a part that is being stored.
 UPLOAD_PARTS = f"""
 memory_uploadpart p WHERE p.namespace_id = %(namespace_id)s AND (
     p.upload_id IN (SELECT u.id FROM {UPLOADS}) OR NOT EXISTS (

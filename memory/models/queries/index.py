@@ -1,6 +1,6 @@
 """SQL that keeps the search index in step with memories: postings, vectors and counters.
 
-The statement that ingests is in `services/index/insert.py`, beside what prepares its rows.
+The statement that ingests is in `services/index/insert.py`, with the code that prepares its rows.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def insert_vectors(
     change_rows(_INSERT_VECTORS, [model_id, searchable, *columns, vectors])
 
 
-# Postings and counters go with a memory here; vectors, versions and chunk rows go by their foreign keys.
-# `keys` is materialized so that a posting is found by its whole key, not among all of its term (measured: 1,400 chunks
-# with 170,000 postings in 1 s instead of 40).
+# This deletes postings and counts with a memory; foreign keys delete vectors, versions and chunk rows. `keys` is
+# materialized so that a posting is found by its whole key and not among all postings of its term (1 s instead of 40 s
+# for 1,400 chunks with 170,000 postings).
 _REMOVE = """
 WITH gone AS (
     {delete} RETURNING m.id, m.state, m.terms, m.length
@@ -84,12 +84,12 @@ _REMOVE_MEMORIES = _REMOVE.format(
 
 
 def remove_session(namespace_id: int, session: str) -> int:
-    """Deletes the memories of a session with all that hangs on them; returns how many."""
+    """Deletes the memories of a session with everything that depends on them; returns the number of memories."""
     return _remove(_REMOVE_SESSION, namespace_id, session=session)
 
 
 def remove_chunks(namespace_id: int, documents: Sequence[uuid.UUID]) -> int:
-    """Deletes the chunks of documents, given by their own ids, as `remove_session` does."""
+    """Deletes the chunks of documents (by the documents' ids), as `remove_session` does."""
     return _remove(_REMOVE_CHUNKS, namespace_id, documents=list(documents))
 
 
@@ -104,7 +104,7 @@ def _remove(statement: str, namespace_id: int, **target: Any) -> int:
     return int(removed)
 
 
-# One shard may fall below zero: the sum over the shards is the truth.
+# A single shard may fall below zero; only the sum of the shards is meaningful.
 _CHANGE_COUNTS = """
 INSERT INTO memory_namespacestat AS n (namespace_id, shard, memories, terms)
 SELECT c.namespace_id, pg_backend_pid() %% %s, c.memories, c.terms
@@ -115,12 +115,12 @@ ON CONFLICT (namespace_id, shard) DO UPDATE
 
 
 def change_counts(changes: Mapping[int, tuple[int, int]]) -> None:
-    """Adds (memories, terms) to each namespace's counters, in the order of keys, so that writers cannot deadlock."""
+    """Adds (memories, terms) to each namespace's counters, in the order of ids, so that writers cannot deadlock."""
     rows = [(namespace_id, *changes[namespace_id]) for namespace_id in sorted(changes)]
     change_rows(_CHANGE_COUNTS, [NamespaceStat.SHARDS, *(list(column) for column in zip(*rows, strict=True))])
 
 
-# One statement is one snapshot: writers change rows and counters together, so they are equal in each.
+# A single statement sees one snapshot, in which rows and counters agree, because writers change both together.
 _DIFFERENCES = """
 WITH counters AS (
     SELECT namespace_id, sum(memories)::bigint AS memories, sum(terms)::bigint AS terms
@@ -144,8 +144,8 @@ def compare_counters(namespace_ids: Sequence[int]) -> list[tuple[str, int, int, 
     return read_rows(_DIFFERENCES, {"namespace_ids": list(namespace_ids), "active": MemoryState.ACTIVE.value})
 
 
-# Joined to the memory as it is now and stays: it may have been erased, archived or edited meanwhile. Locked in the
-# order of ids, as everyone locks memories.
+# Vectors are only stored for memories that still have the embedded content: they may have been erased, archived or
+# edited meanwhile. The memories are locked, in the order of ids like everywhere.
 _INSERT_MISSING = """
 WITH input AS (
     SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::text[], %s::text[], %s::text[],
@@ -172,16 +172,16 @@ WHERE m.namespace_id = o.namespace_id AND m.id = o.id AND NOT o.embedded
 
 
 def insert_missing_vectors(model_id: int, columns: Sequence[Sequence[Any]], vectors: str) -> None:
-    """Inserts vectors of memories that still say what was embedded, and notes which memories have one.
+    """Inserts vectors of memories that still have the embedded content, and marks these memories as embedded.
 
     `columns`: memory id, namespace id, content hash, retired spans as an array, speaker, context, and the number of the
-    passage; `vectors`: a `vector_array`.
+    passage. `vectors`: a `vector_array`.
     """
     model = (model_id, MemoryState.ACTIVE, model_id, EmbeddingState.ACTIVE)
     change_rows(_INSERT_MISSING, [*map(list, columns), vectors, *model])
 
 
-# The memories' own rows are there still, and name the terms.
+# The rows of the memories still exist, and have the terms.
 _CLEAR_POSTINGS = """
 WITH keys AS MATERIALIZED (
     SELECT m.id, t.term FROM memory_memory m, unnest(m.terms) AS t (term)
@@ -198,17 +198,17 @@ GROUP BY namespace_id, term HAVING count(*) >= %s
 
 
 def clear_postings(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> int:
-    """Deletes the postings of memories by their whole keys; returns how many."""
+    """Deletes the postings of memories by their whole keys; returns their number."""
     return change_rows(_CLEAR_POSTINGS, {"namespace_id": namespace_id, "memory_ids": list(memory_ids)})
 
 
 def insert_common_terms(namespace_id: int, *, least: int) -> None:
-    """Stores the terms that `least` memories of the namespace hold, and how many do."""
+    """Stores the terms that at least `least` memories of the namespace hold, with the number of these memories."""
     change_rows(_COUNT_TERMS, [namespace_id, least])
 
 
-# The key of the postings, (namespace, term, memory), is read backwards from the newest memory of the rarest term; the
-# other terms are looked up for each. So a search costs what its rarest word costs, and never more than CAP matches.
+# The postings of the rarest term are read backwards by their key (namespace, term, memory), from the newest memory on,
+# and the other terms are looked up for each. So the cost depends on the rarest term only, and is limited by the limit.
 _MATCHING = """
 SELECT found.memory_id
 FROM unnest(%(namespace_ids)s::bigint[]) AS n (id)
@@ -234,7 +234,7 @@ FROM unnest(%(terms)s::text[]) AS t (term)
 
 
 def list_with_all_terms(namespace_ids: Sequence[int], terms: Sequence[str], *, limit: int) -> list[uuid.UUID]:
-    """Lists the newest searchable memories of the namespaces that have every term, beginning with the rarest one."""
+    """Lists the newest searchable memories of the namespaces that have all of the terms (at least one)."""
     own = {"namespace_ids": list(namespace_ids), "limit": limit}
     rarest = terms[0]
     if len(terms) > 1:
@@ -245,7 +245,7 @@ def list_with_all_terms(namespace_ids: Sequence[int], terms: Sequence[str], *, l
     return [memory_id for (memory_id,) in read_rows(_MATCHING, parameters)]
 
 
-# On a server whose tables are in parts, the part of the namespace.
+# Finds the partition with the namespace's vectors, if the table is partitioned.
 _PART = """
 SELECT tableoid::regclass::text FROM memory_memoryvector WHERE namespace_id = %s AND model_id = %s LIMIT 1
 """
@@ -253,12 +253,12 @@ _COUNT_VECTORS = "SELECT count(*) FROM memory_memoryvector WHERE namespace_id = 
 
 
 def find_part(raw: Connection[Any], namespace_id: int, model_id: int) -> str | None:
-    """Finds the table with a namespace's vectors of a model, on this connection; None where there are none."""
+    """Returns the table with a namespace's vectors of a model, or None if there are none; uses this connection."""
     row = raw.execute(_PART, [namespace_id, model_id]).fetchone()
     return row[0] if row else None
 
 
 def count_vectors(raw: Connection[Any], namespace_id: int, model_id: int) -> int:
-    """Counts a namespace's vectors of a model, on this connection."""
+    """Counts a namespace's vectors of a model; uses this connection."""
     row = raw.execute(_COUNT_VECTORS, [namespace_id, model_id]).fetchone()
     return row[0] if row else 0

@@ -1,4 +1,4 @@
-"""SQL of the queue: jobs that are asked for, turns that wait for them, and how schedules stand."""
+"""SQL of the queue: inserting jobs, waiting turns, the state of schedules, and whether requests are answered."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Any
 
 from memory.enums import JobPriority
 from memory.models.sql import change_rows, fetch
+from memory.postgresql import reach
 
-# A request made while the job runs marks its row. The mark waits for the requesting transaction, and so does the end of
-# the job: the request is either seen by the run or leads to another.
+# PostgreSQL knows the connections of web processes by this `application_name`.
+WEB = "memos web"
+
+# A request for a job that is running marks its row. The row stays locked until the requesting transaction ends, and the
+# end of the job waits for that, so the request is either seen by this run or leads to another.
 _LOCK = """
 SELECT id FROM memory_job
 WHERE namespace_id = %(namespace_id)s AND kind = %(kind)s AND arguments = ANY(%(arguments)s::text[]::jsonb[])
@@ -41,7 +45,7 @@ def insert_jobs(
     traceparent: str,
     now: datetime,
 ) -> list[tuple[uuid.UUID, str]]:
-    """Inserts jobs, given as (id, arguments as JSON); returns those, or the ones that are queued already."""
+    """Inserts jobs, given as (id, arguments as JSON); returns them, or the equal ones that are open already."""
     parameters: dict[str, Any] = {
         "ids": [identity for identity, _ in jobs],
         "namespace_id": namespace_id,
@@ -54,12 +58,12 @@ def insert_jobs(
         "traceparent": traceparent,
     }
     if len(jobs) > 1:
-        # Locks rows in the order of other code that locks several of them: an erasure, which deletes jobs.
+        # Rows are locked in the order of ids, as in an erasure, which deletes jobs, to avoid deadlocks.
         fetch(_LOCK, parameters, prepared=False)
     return fetch(_ASK, parameters, prepared=False)
 
 
-# Counts the turns that were not read for names or not compared; a turn that is neither counts once.
+# Counts the turns that were not read for names or not compared; a turn that is both counts once.
 _NEW_TURNS = """
 SELECT coalesce(sum(s.message_count - least(s.settled_turn, coalesce(w.turn, 0))), 0)
 FROM memory_session s
@@ -67,7 +71,7 @@ LEFT JOIN memory_entitywatermark w ON w.namespace_id = s.namespace_id AND w.sess
 WHERE s.message_count > least(s.settled_turn, coalesce(w.turn, 0))
   AND (%(everywhere)s::bool OR s.namespace_id = ANY(%(namespaces)s::bigint[]))
 """
-# One look at each end of the index (namespace, schedule, beginning) for each schedule.
+# This reads only the ends of the index (namespace, schedule, beginning) for each schedule.
 _STATES = """
 SELECT s.name, s.minutes, s.next_run, l.started_at, l.finished_at, l.state, l.attempts, l.error_type, l.error, c.runs
 FROM django_q_schedule s
@@ -87,23 +91,39 @@ _MEND = """
 UPDATE django_q_schedule SET next_run = %s
 WHERE name LIKE 'memos: %%' AND next_run > %s + make_interval(mins => minutes)
 """
+# The columns look for changes every second, which is no request.
+_REQUESTS = """
+SELECT EXISTS (
+    SELECT FROM pg_stat_activity
+    WHERE application_name = %(web)s AND state_change > clock_timestamp() - interval '100 ms'
+      AND query NOT LIKE '%%pg_current_snapshot%%'
+)
+"""
 
 
 def count_new_turns(namespaces: Collection[int] | None) -> int:
-    """Counts turns that were not read for names or not compared (None: of all namespaces)."""
+    """Counts the turns that were not read for names or not compared (None: of all namespaces)."""
     parameters = {"everywhere": namespaces is None, "namespaces": sorted(namespaces or ())}
     [(turns,)] = fetch(_NEW_TURNS, parameters, prepared=False)
     return int(turns)
 
 
-def list_schedules(*, counted_since: datetime) -> list[tuple[Any, ...]]:
-    """Lists the schedules of MemOS by name.
+def are_requests_answered() -> bool:
+    """Tells whether a request used the database within the last tenth of a second."""
+    # The roles of requests and jobs do not see what other connections do.
+    with reach.hold(reach.LOGIN):
+        [(is_one,)] = fetch(_REQUESTS, {"web": WEB}, prepared=True, by_key=True)
+    return bool(is_one)
 
-    Returns (name, minutes, next run; beginning, end, state, attempts, error type and error of the last one; runs).
+
+def list_schedules(*, counted_since: datetime) -> list[tuple[Any, ...]]:
+    """Lists the schedules of MemOS by name, with their last run and the number of runs since `counted_since`.
+
+    Returns (name, minutes, next run; beginning, end, state, attempts, error type and error of the last run; runs).
     """
     return fetch(_STATES, {"since": counted_since}, prepared=False)
 
 
 def mend_schedules(*, now: datetime, slack: timedelta) -> int:
-    """Has schedules run now whose next run lies further ahead than their period; returns how many."""
+    """Makes schedules due now whose next run is further ahead than their period and `slack`; returns their number."""
     return change_rows(_MEND, [now, now + slack])

@@ -1,5 +1,4 @@
-"""SQL of memories after ingest: settling, use, what replaced what, review, changes of many at once, and what is made
-of them: documents, summaries and the map."""
+"""SQL of memories after ingest: settling, uses, replacements, review, bulk changes, documents, summaries, the map."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from memory.models.memory import Memory
 from memory.models.queries.tenancy import KEEP_NAMESPACES
 from memory.models.sql import change_rows, fetch, read_rows
 
-# Rows that others hold wait for the next look.
+# Rows that others have locked are left to the next run.
 _TAKE_UP = """
 WITH waiting AS MATERIALIZED (
     SELECT namespace_id, name FROM memory_session
@@ -29,7 +28,7 @@ FROM waiting w WHERE s.namespace_id = w.namespace_id AND s.name = w.name
 
 
 def take_up_skipped(namespace_id: int) -> None:
-    """Sets the sessions of the namespace back to where settling was turned off, except those in use."""
+    """Sets the sessions of the namespace back to the turn at which settling was turned off, except locked ones."""
     change_rows(_TAKE_UP, {"namespace_id": namespace_id})
 
 
@@ -45,8 +44,8 @@ INSERT INTO memory_memoryupkeep (namespace_id, memory_id, stale)
 SELECT %s, memory_id, true FROM unnest(%s::uuid[]) AS r (memory_id)
 ON CONFLICT (namespace_id, memory_id) DO UPDATE SET stale = true
 """
-# Audit events list what each question brought back, so that no query waits for a count. Memories are locked, so that
-# they stay until they are counted; deleted ones are left out.
+# Uses are counted from audit events, which list the memories of each answer, so that no query waits for a count.
+# Memories are locked, so that they are not deleted before they are counted; deleted ones are left out.
 _COUNT_USES = """
 WITH events AS MATERIALIZED (
     SELECT id, namespace_id, session, event_type, created_at,
@@ -82,23 +81,23 @@ FROM events
 
 
 def note_restored(memories: Iterable[tuple[int, uuid.UUID]], *, now: datetime) -> None:
-    """Starts the age of memories, given as (namespace id, id), anew; an expiry that is past is removed."""
+    """Restarts the age of memories, given as (namespace id, id), and removes an expiry in the past."""
     namespace_ids, ids = zip(*sorted(memories), strict=True)
     change_rows(_NOTE_RESTORED, [now, list(namespace_ids), list(ids)])
 
 
 def note_marked(namespace_id: int, memory_ids: Iterable[uuid.UUID]) -> None:
-    """Has the importance of memories computed again."""
+    """Marks memories, so that their importance is computed again."""
     change_rows(_NOTE_MARKED, [namespace_id, sorted(memory_ids)])
 
 
 def count_uses(
     *, after: uuid.UUID, before: uuid.UUID, limit: int, foremost: int
 ) -> tuple[int, uuid.UUID | None, int, str | None]:
-    """Counts what the next `limit` audit events between two ids brought back, and locks those memories.
+    """Counts the uses of memories in the next `limit` audit events between two ids, and locks these memories.
 
-    Returns how many events there were, the last of them, how many uses, and, as JSON, what sessions asked for: the
-    first `foremost` memories of each pack.
+    Returns the number of events, the last of them, the number of uses, and as JSON how often sessions asked for
+    memories, counted for the first `foremost` memories of each pack.
     """
     parameters = {
         "types": [AuditEvent.QUERY.value, AuditEvent.CONTEXT_PACK.value],
@@ -112,7 +111,7 @@ def count_uses(
     return events, last, int(uses), asked
 
 
-# An announcement ("I no longer …") leaves with what it took back, and comes back with it: it makes no pair.
+# An announcement ("I no longer …") is retired and reinstated together with what it took back, so it makes no pair.
 _PAIRS = """
 SELECT * FROM (
     (SELECT r.id, r.memory_id, r.start, r."end", false AS whole, r.by, r.by_start, r.by_end, r.reason, r.confidence,
@@ -144,10 +143,10 @@ def list_replaced(
     before: tuple[datetime, uuid.UUID] | None,
     limit: int,
 ) -> list[tuple[Any, ...]]:
-    """Lists statements that were retired, and memories that `actor` superseded, since then, newest first.
+    """Lists statements that were retired and memories that `actor` superseded since `since`, newest first.
 
-    `namespaces`: None for all; `before`: where the page begins. Returns (id, memory id, start, end, whether all of it,
-    newer memory, start and end there, reason, confidence, moment).
+    `namespaces`: None for all. `before`: the (time, id) before which the page begins. Returns (id, memory id, start,
+    end, whether it is the whole memory, newer memory, start and end there, reason, confidence, time).
     """
     return fetch(_PAIRS, _name_pairs(namespaces, since, actor, before, limit), prepared=False)
 
@@ -179,7 +178,7 @@ def _name_pairs(
     }
 
 
-# A recursive query, for a chain of corrections may be long; UNION ends it even on a ring.
+# The query is recursive because a chain of corrections may be long; UNION ends it even if the chain is a ring.
 _SUCCESSORS = """
 WITH RECURSIVE chain (id) AS (
     SELECT superseded_by FROM memory_memory WHERE namespace_id = %(namespace_id)s AND id = %(id)s
@@ -199,12 +198,12 @@ SELECT id FROM chain
 
 
 def list_superseded(namespace_id: int, memory_id: uuid.UUID) -> list[uuid.UUID]:
-    """Lists the memories that the memory superseded, those that they superseded, and so on."""
+    """Lists the memories that the memory superseded, directly or through others."""
     return [identity for (identity,) in read_rows(_SUPERSEDED, {"namespace_id": namespace_id, "id": memory_id})]
 
 
 def list_successors(namespace_id: int, memory_id: uuid.UUID) -> list[uuid.UUID]:
-    """Lists the memory that superseded this one, the one that superseded that, and so on."""
+    """Lists the memories that superseded the memory, directly or through others."""
     return [identity for (identity,) in read_rows(_SUCCESSORS, {"namespace_id": namespace_id, "id": memory_id})]
 
 
@@ -231,9 +230,9 @@ GROUP BY owner.type, owner.name ORDER BY owner.type, owner.name LIMIT %(limit)s 
 def count_quarantined(
     namespaces: Collection[int] | None, *, ages: Sequence[float], now: datetime
 ) -> list[tuple[str, str, int, int, datetime]]:
-    """Counts items in quarantine (None: of all namespaces), parted by `ages` in seconds.
+    """Counts items in quarantine (None: of all namespaces), in buckets of age with the bounds `ages` in seconds.
 
-    Returns (namespace, rule, number of the age, items, moment of the first).
+    Returns (namespace, rule, number of the bucket, items, time of the first).
     """
     parameters = {
         "now": now,
@@ -247,7 +246,7 @@ def count_quarantined(
 def count_by_owner(
     namespace_id: int, *, offset: int, limit: int
 ) -> list[tuple[str, str, int, datetime, datetime, int]]:
-    """Counts active memories by owner: (type, name, memories, moments of the first and last, owners in all)."""
+    """Counts active memories by owner: (type, name, memories, times of the first and last, number of all owners)."""
     parameters = {"namespace_id": namespace_id, "limit": limit, "offset": offset}
     return fetch(_OWNERS, parameters, prepared=False)
 
@@ -259,13 +258,13 @@ SELECT %(namespace_id)s, %(change_id)s, {column}, %(waiting)s FROM {rows} AND m.
 
 
 def choose_matching(namespace_id: int, change_id: uuid.UUID, condition: str, parameters: Mapping[str, Any]) -> int:
-    """Stores the active memories `m` that meet the condition as those of a change; returns how many."""
+    """Stores the active memories `m` that meet the condition as those of a bulk change; returns their number."""
     rows = f"memory_memory m WHERE m.state = %(active)s AND ({condition})"
     return _choose(namespace_id, change_id, "m.id", rows, {"active": MemoryState.ACTIVE.value, **parameters})
 
 
 def choose_changed(namespace_id: int, change_id: uuid.UUID, former: uuid.UUID) -> int:
-    """Stores the memories that a former change has changed as those of another; returns how many."""
+    """Stores the memories that an earlier bulk change has changed as those of another; returns their number."""
     rows = "memory_bulkchangememory m WHERE m.change_id = %(former)s AND m.outcome = %(changed)s"
     parameters = {"former": former, "changed": BulkOutcome.CHANGED.value}
     return _choose(namespace_id, change_id, "m.memory_id", rows, parameters)
@@ -276,7 +275,7 @@ def _choose(namespace_id: int, change_id: uuid.UUID, column: str, rows: str, par
     return change_rows(_CHOOSE.format(column=column, rows=rows), {**own, **parameters})
 
 
-# This is one statement, so that of two concurrent first versions one becomes the second.
+# This is one statement, so that if two first versions are stored concurrently, one becomes the second version.
 _PUT_DOCUMENT = f"""
 WITH living AS MATERIALIZED (
     {KEEP_NAMESPACES}
@@ -300,7 +299,8 @@ WHERE namespace_id = %(namespace_id)s AND name = ANY(%(names)s)
   AND (summary_requested_at IS NULL OR summary_requested_at < %(earliest)s)
 RETURNING name
 """
-# The time is the machine's: it distinguishes a mark from one that was set again while a summary was written.
+# The clock's time is stored and not the transaction's, to recognise a mark that was set again while a summary was
+# written.
 _MARK_STALE = """
 INSERT INTO memory_stalesource (namespace_id, session, memory_id, created_at)
 SELECT namespace_id, session, memory_id, clock_timestamp()
@@ -312,9 +312,9 @@ ON CONFLICT (namespace_id, session, memory_id) DO UPDATE SET created_at = clock_
 
 
 def put_document(row: Document, *, metadata: str, now: datetime) -> tuple[uuid.UUID, int] | None:
-    """Inserts a document or its next version; returns its id and version, None where the namespace is gone.
+    """Inserts a document or its next version; returns its id and version, or None if the namespace is gone.
 
-    `metadata`: as JSON. The row is locked until the transaction ends.
+    `metadata` is JSON. The row is locked until the transaction ends.
     """
     names = ("namespace_id", "id", "document_id", "session", "title", "source", "format", "characters", "occurred_at")
     values = {name: getattr(row, name) for name in names}
@@ -326,7 +326,7 @@ def put_document(row: Document, *, metadata: str, now: datetime) -> tuple[uuid.U
 def claim_summaries(
     namespace_id: int, sessions: Collection[str], *, messages: int, claimed_before: datetime, now: datetime
 ) -> list[str]:
-    """Claims the summaries of sessions with `messages` new ones, unless somebody did after `claimed_before`."""
+    """Claims the summaries of sessions with at least `messages` new ones, unless claimed since `claimed_before`."""
     parameters = {
         "namespace_id": namespace_id,
         "names": list(sessions),
@@ -338,7 +338,7 @@ def claim_summaries(
 
 
 def mark_stale_sources(turns: Sequence[Memory]) -> None:
-    """Marks memories of sessions as sources that summaries may repeat no longer."""
+    """Marks memories of sessions as sources that summaries may no longer repeat."""
     parameters = {
         "namespace_ids": [turn.namespace_id for turn in turns],
         "sessions": [turn.session for turn in turns],
@@ -347,9 +347,9 @@ def mark_stale_sources(turns: Sequence[Memory]) -> None:
     change_rows(_MARK_STALE, parameters)
 
 
-# A stratum is a month of a session. Its memories are put in an order that never changes (a hash of the id), and the
-# k-th of n gets the key (k − u) / n, u from 0 to 1 by the stratum's hash: the smallest keys take from each stratum in
-# proportion to its size, and from many small ones as many as they have together.
+# This is a stratified sample, whose strata are the months of sessions. The memories of a stratum have a fixed order (a
+# hash of the id), and the k-th of n gets the key (k − u) / n, with u from 0 to 1 by the stratum's hash. Taking the
+# smallest keys takes from each stratum in proportion to its size, and from many small ones in proportion to their sum.
 _SAMPLE_MAP = """
 WITH vectors AS (
     SELECT m.id, m.session, date_trunc('month', m.occurred_at) AS month
@@ -382,7 +382,7 @@ FOR KEY SHARE OF m
 
 
 def sample_for_map(namespace_id: int, model_id: int, *, limit: int) -> list[tuple[uuid.UUID, list[str], bytes, int]]:
-    """Samples memories by session and month: (id, terms, vector as `halfvec_send` writes it, how many have one)."""
+    """Samples memories by session and month: (id, terms, vector as of `halfvec_send`, number of memories with one)."""
     return read_rows(_SAMPLE_MAP, {"namespace_id": namespace_id, "model_id": model_id, "limit": limit})
 
 
@@ -394,7 +394,7 @@ def place_on_map(
     axes: Mapping[str, Sequence[float]],
     clusters: Sequence[int],
 ) -> int:
-    """Stores where memories lie on the axes x, y and z, and in which clusters; returns how many were there still."""
+    """Stores the coordinates x, y and z of memories, and their clusters; returns the number that still existed."""
     parameters = {
         "namespace_id": namespace_id,
         "model_id": model_id,
@@ -403,3 +403,36 @@ def place_on_map(
         "clusters": list(clusters),
     }
     return change_rows(_PLACE_ON_MAP, parameters)
+
+
+# Counts memories that are active and hold. A session comes where its newest memory does.
+_TOPICS_OF_SESSIONS = """
+WITH placed AS (
+    SELECT m.session, p.cluster, count(*) AS memories, (array_agg(m.id ORDER BY m.id DESC))[1] AS newest
+    FROM memory_projectedmemory p
+    JOIN memory_embeddingmodel e ON e.id = p.model_id AND e.state = 'active'
+    JOIN memory_memory m ON m.namespace_id = p.namespace_id AND m.id = p.memory_id
+    WHERE p.namespace_id = %(namespace_id)s AND (%(session)s::text IS NULL OR m.session = %(session)s)
+      AND m.state = 'active' AND m.superseded_by IS NULL AND (m.valid_to IS NULL OR m.valid_to > %(now)s)
+    GROUP BY m.session, p.cluster
+), sessions AS (
+    SELECT session, (array_agg(newest ORDER BY newest DESC))[1] AS newest,
+           array_agg(cluster ORDER BY memories DESC, cluster) AS clusters,
+           array_agg(memories ORDER BY memories DESC, cluster) AS sizes
+    FROM placed GROUP BY session
+)
+SELECT session, newest, clusters, sizes FROM sessions
+WHERE %(cursor)s::uuid IS NULL OR newest <= %(cursor)s::uuid
+ORDER BY newest DESC LIMIT %(limit)s
+"""
+
+
+def list_topics(
+    namespace_id: int, *, session: str | None, cursor: uuid.UUID | None, limit: int, now: datetime
+) -> list[tuple[str, uuid.UUID, list[int], list[int]]]:
+    """List sessions by their newest memory on the map, from `cursor` on.
+
+    Returns (session, its newest memory, numbers of its topics, memories in each).
+    """
+    parameters = {"namespace_id": namespace_id, "session": session, "cursor": cursor, "limit": limit, "now": now}
+    return read_rows(_TOPICS_OF_SESSIONS, parameters)

@@ -1,4 +1,4 @@
-"""SQL of the figures that operators watch: the stages of turns, requests by the minute, and namespaces in numbers."""
+"""SQL of the figures for operators: the stages of turns, requests by minute, and the sizes of namespaces."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.db import connection
 from memory.kinds import SESSION_PREFIX
 from memory.models.sql import fetch
 
-# Ids begin with the time, so the newest are found by them. A document's chunks are in no summary: nothing waits there.
-# Of what was released from quarantine the memory is counted, which has the item's id.
+# Ids begin with the time, so they find the newest memories. Chunks are in no summary, so they do not wait for one. A
+# memory that was released from quarantine has the item's id, and is counted by the time of the item.
 _CAME = """
 WITH came AS MATERIALIZED (
     SELECT namespace_id, id, session, turn, state, embedded, created_at FROM memory_memory
@@ -79,9 +79,9 @@ WAITING_STAGES = frozenset(_WAITING_SESSIONS)
 
 
 def count_stages(namespaces: Collection[int] | None, *, first: uuid.UUID, most: int) -> tuple[int, int, int, int, int]:
-    """Counts the newest `most` memories with ids from `first` on (None: of all namespaces).
+    """Counts the stages of the newest `most` memories with ids from `first` on (None: of all namespaces).
 
-    Returns how many came, have a vector, are in a summary, are linked, and have passed all of these.
+    Returns the numbers of memories that arrived, have a vector, are in a summary, are linked, and passed all stages.
     """
     [counts] = fetch(_HOUR, _name_new(namespaces, first, most), prepared=False)
     return counts
@@ -90,7 +90,7 @@ def count_stages(namespaces: Collection[int] | None, *, first: uuid.UUID, most: 
 def list_passed(
     namespaces: Collection[int] | None, stage: str, *, first: uuid.UUID, most: int, limit: int
 ) -> list[tuple[str, str, int, str, datetime]]:
-    """Lists those of them that have passed a stage, newest first: (kind, id, namespace id, session, moment)."""
+    """Lists the memories among them that passed a stage, newest first: (kind, id, namespace id, session, time)."""
     statement = (
         f"{_CAME} SELECT 'memory', id::text, namespace_id, session, created_at FROM judged "
         f"WHERE {_PASSED[stage]} ORDER BY id DESC LIMIT %(limit)s"
@@ -101,13 +101,13 @@ def list_passed(
 def list_waiting(
     namespaces: Collection[int] | None, stage: str, *, limit: int
 ) -> list[tuple[str, str, int, str, datetime, int]]:
-    """Lists what waits at a stage, oldest first: (kind, id, namespace id, session, moment, turns)."""
+    """Lists the items that wait at a stage, oldest first: (kind, id, namespace id, session, time, turns)."""
     statement = f"{_WAITING_SESSIONS[stage]} ORDER BY since, id LIMIT %(limit)s"
     return fetch(statement, {**_reach(namespaces), "prefix": SESSION_PREFIX, "limit": limit}, prepared=False)
 
 
 def count_waiting(namespaces: Collection[int] | None, stage: str) -> tuple[int, datetime | None]:
-    """Counts what waits at a stage, and tells since when."""
+    """Returns the number of items that wait at a stage, and the time of the oldest (None without any)."""
     statement = f"SELECT count(*), min(since) FROM ({_WAITING_SESSIONS[stage]}) AS waiting"
     [(count, oldest)] = fetch(statement, {**_reach(namespaces), "prefix": SESSION_PREFIX}, prepared=False)
     return int(count), oldest
@@ -136,7 +136,7 @@ ON CONFLICT (namespace_id, minute, route) DO UPDATE SET
 
 
 def add_requests(rows: Sequence[tuple[Any, ...]]) -> None:
-    """Adds figures of requests to their minutes.
+    """Adds counts of requests to their minutes.
 
     Each row is (namespace id, minute, route, requests, errors, recalls without a hit, requests by latency).
     """
@@ -162,11 +162,11 @@ LEFT JOIN LATERAL (
 
 
 def count_new(namespace_id: int, bounds: Sequence[uuid.UUID]) -> dict[int, int]:
-    """Counts memories by the ids that they lie between, the first two of `bounds` as number 1."""
+    """Counts memories in the intervals between successive ids of `bounds`, by number of the interval (from 1)."""
     parameters = {"namespace": namespace_id, "begins": list(bounds[:-1]), "ends": list(bounds[1:])}
     return dict(fetch(_GROWTH, parameters, prepared=False))
 
 
 def summarise_namespaces(namespace_ids: Sequence[int]) -> list[tuple[int, int, int, datetime | None]]:
-    """Lists what namespaces hold: (id, searchable memories, sessions with messages, moment of the last message)."""
+    """Summarises namespaces: (id, searchable memories, sessions with messages, time of the last message)."""
     return fetch(_OVERVIEWS, {"ids": list(namespace_ids)}, prepared=False)

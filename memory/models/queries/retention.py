@@ -1,4 +1,4 @@
-"""SQL of retention: importance in batches, and the memories of a forecast."""
+"""SQL of retention: importance in batches, and the selection of memories for a forecast."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from memory.models.sql import change_rows
 
-# Texts are distinguished by their hash, which an index holds: no text is read.
+# Equal texts are found by their hash in an index, without reading texts.
 _REPEATS = """
 WITH repeated AS (
     SELECT content_hash, least(count(*), %(most)s)::smallint AS repeats
@@ -34,17 +34,17 @@ WHERE u.namespace_id = %s AND u.memory_id = v.memory_id
 
 
 def count_repeats(namespace_id: int, *, most: int) -> None:
-    """Stores how often each text occurs in the namespace, up to `most`, and marks what has to be rated again."""
+    """Stores how often each text occurs in the namespace, up to `most`, and marks memories whose number changed."""
     change_rows(_REPEATS, {"namespace_id": namespace_id, "most": most})
 
 
 def set_importance(namespace_id: int, values: Mapping[uuid.UUID, float]) -> None:
-    """Sets the importance of memories, locked by the caller."""
+    """Sets the importance of memories, which the caller has locked."""
     change_rows(_RATED, [list(values), list(values.values()), namespace_id])
 
 
 def mark_rated(namespace_id: int, values: Mapping[uuid.UUID, float | None]) -> None:
-    """Notes that memories, locked by the caller, have the importance of today's marks and uses."""
+    """Stores the computed importance of memories, which the caller has locked, and clears their stale marks."""
     change_rows(_UP_TO_DATE, [list(values), list(values.values()), namespace_id])
 
 

@@ -1,4 +1,4 @@
-"""SQL of namespaces, and of who calls: names and ids, keys and shares, quotas and policies."""
+"""SQL of namespaces and callers: names and ids, keys and shares, quotas and policies."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from memory.models.sql import fetch
 
 BY_NAME = "SELECT id FROM memory_namespace WHERE name = %(name)s"
 _NAME_OF = "SELECT name FROM memory_namespace WHERE id = %(id)s"
-# Finds namespaces, and keeps them from going before the transaction ends. Statements that store rows begin with it, and
-# store nothing when a namespace is missing: a caller who waits for a model first may come too late, and not every table
-# has a foreign key.
+# Locks namespaces against deletion until the transaction ends. Statements that store rows begin with it, and store
+# nothing if a namespace is missing, because a caller may have waited for a model meanwhile, and not every table has a
+# foreign key.
 KEEP_NAMESPACES = """
 SELECT id FROM memory_namespace WHERE id = ANY (%(namespace_ids)s::bigint[]) ORDER BY id FOR KEY SHARE
 """
 
 
 def find_namespace_id(name: str) -> int | None:
-    """Finds the id of a namespace, before PostgreSQL is told whose rows may be touched."""
+    """Returns the id of a namespace, or None; runs before row-level security is told the namespaces in reach."""
     rows = fetch(BY_NAME, {"name": name}, prepared=True, of_tenants=False)
     return int(rows[0][0]) if rows else None
 
 
 def find_namespace_name(namespace_id: int) -> str | None:
-    """Finds the name of a namespace, as `find_namespace_id` does."""
+    """Returns the name of a namespace, or None, as `find_namespace_id` does."""
     rows = fetch(_NAME_OF, {"id": namespace_id}, prepared=True, of_tenants=False)
     return str(rows[0][0]) if rows else None
 
 
 def keep_namespaces(namespace_ids: Collection[int]) -> int:
-    """Keeps namespaces from going until the transaction ends; returns how many of them there are."""
+    """Locks namespaces against deletion until the transaction ends; returns the number that exist."""
     return len(fetch(KEEP_NAMESPACES, {"namespace_ids": number_array(sorted(namespace_ids))}, prepared=True))
 
 
-# Reads the newest policy of each namespace, and counts where it sets a limit.
+# Reads the newest policy of each namespace, and the usage of the quotas that it sets.
 _NEARLY_USED = """
 WITH limits AS (
     SELECT n.id, n.name, coalesce((p.overrides ->> %(memories)s)::bigint, %(memories_anywhere)s) AS memories,
@@ -79,9 +79,10 @@ def list_nearly_used(
     share: float,
     limit: int,
 ) -> list[tuple[str, str, int, int]]:
-    """Lists quotas (None: of all namespaces) of which `share` is used, the fullest first: (name, key, used, limit).
+    """Lists quotas (None: of all namespaces) used to at least `share`, fullest first: (name, key, used, limit).
 
-    `keys` and `defaults`: the policy's names of the two quotas, of memories and of a day, and their values elsewhere.
+    `keys`: the policy keys of the quotas of memories and of daily writes. `defaults`: their values for namespaces that
+    do not override them.
     """
     parameters = {
         "memories": keys[0],
@@ -100,7 +101,7 @@ def list_nearly_used(
 def list_policies(
     namespaces: Collection[int] | None, *, limit: int
 ) -> list[tuple[str, int, str, str, datetime | None]]:
-    """Lists namespaces (None: all) with their newest policy: (name, version, overrides, actor, moment)."""
+    """Lists namespaces (None: all) with their newest policy: (name, version, overrides as JSON, actor, time)."""
     parameters: dict[str, Any] = {
         "everywhere": namespaces is None,
         "namespaces": sorted(namespaces or ()),
@@ -123,15 +124,15 @@ ORDER BY namespace_id
 
 
 def find_key(prefix: str) -> tuple[Any, ...] | None:
-    """Finds an API key by its prefix.
+    """Finds an API key by its prefix; returns None if there is none.
 
     Returns (id, digest, scopes, whether it reaches all namespaces, requests a minute, expiry, revocation, last use,
-    owner, default namespace, namespaces).
+    owner, default namespace, ids of namespaces).
     """
     rows = fetch(_KEY, {"prefix": prefix}, prepared=True, of_tenants=False)
     return rows[0] if rows else None
 
 
 def list_shared(user_id: uuid.UUID, *, now: datetime) -> list[tuple[int, str]]:
-    """Lists what is shared with a user now: (namespace id, level). Reads rows of every namespace."""
+    """Lists the shares of a user that are in force: (namespace id, level). It reads rows of all namespaces."""
     return fetch(_SHARED, {"user_id": user_id, "now": now}, prepared=True)

@@ -1,4 +1,4 @@
-"""SQL of training: what lines can be made of, page by page, and which data sets are stale."""
+"""SQL of training: pages of the memories that lines can be made of, and changes that make data sets stale."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memory.kinds import IS_DERIVED_SQL
 from memory.models.sql import read_rows
 
 PAGE = 500
-# A question may stand this many turns before its answer.
+# The question of an answer is looked for in this many turns before it.
 _QUESTION_WITHIN = 3
-# Columns of each of the three texts that a row has.
+# The number of columns of each of the three texts of a row.
 WIDTH = 8
 
 
 def _fingerprint(alias: str) -> str:
-    """Returns SQL for what changes with everything that the memory says and that holds of it."""
+    """Returns SQL for a hash that changes with the memory's text and with the statements of it that hold."""
     return f"sha256({alias}.content_hash || convert_to({alias}.retired_spans::text, 'UTF8'))"
 
 
@@ -29,7 +29,7 @@ def _columns(alias: str) -> str:
 
 
 def _sound(alias: str) -> str:
-    """Returns SQL that tests whether a memory holds, nobody doubts it, and no erasure names it."""
+    """Returns SQL that tests whether a memory holds, is neither under review nor doubted, and is not to be erased."""
     return f"""({alias}.state = 'active' AND {alias}.superseded_by IS NULL AND {alias}.review = ''
     AND NOT EXISTS (SELECT FROM memory_memoryfeedback d
                     WHERE d.namespace_id = {alias}.namespace_id AND d.memory_id = {alias}.id AND d.kind <> 'useful')
@@ -92,16 +92,16 @@ ORDER BY m.id LIMIT {PAGE}""",
 def list_materials(
     namespace_id: int, origin: TrainingOrigin, *, after: uuid.UUID, min_importance: float
 ) -> list[tuple[Any, ...]]:
-    """Lists a page of what there is of one origin after a memory: three texts a row, each of WIDTH columns.
+    """Lists a page of the materials of one origin after the memory `after`: three texts a row, each of WIDTH columns.
 
-    They are what was said, the question before it, and what held formerly: (id, role, speaker, text, retired spans,
-    whether it is a fact, fingerprint, whether it is superseded), or nulls.
+    The texts are the answer or statement, the question before it, and what held before. Each has (id, role, speaker,
+    text, retired spans, whether its turn is below 0, fingerprint, whether it is superseded), or nulls.
     """
     parameters = {"namespace_id": namespace_id, "after": after, "min_importance": min_importance}
     return read_rows(_STATEMENTS[origin], parameters)
 
 
-# Counts each memory once, by the first reason that holds.
+# Each memory counts once, for the first reason that applies.
 _STALE = f"""
 SELECT s.dataset_id,
        count(*) FILTER (WHERE m.id IS NULL),
@@ -128,10 +128,10 @@ ORDER BY m.id FOR SHARE OF m
 def count_stale(
     namespace_id: int, dataset_ids: Collection[uuid.UUID]
 ) -> list[tuple[uuid.UUID, int, int, int, int, int]]:
-    """Counts the memories of data sets that are gone, changed, superseded, reinstated and archived since."""
+    """Counts by data set the memories that were deleted, changed, superseded, reinstated and archived since."""
     return read_rows(_STALE, {"namespace_id": namespace_id, "dataset_ids": list(dataset_ids)})
 
 
 def lock_sources(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> list[tuple[uuid.UUID, bytes, bool]]:
-    """Locks the memories that may be learnt, against change: (id, fingerprint, whether it is superseded)."""
+    """Locks those of the memories that may be learnt against changes: (id, fingerprint, whether it is superseded)."""
     return read_rows(_LOCK, {"namespace_id": namespace_id, "ids": list(memory_ids)})

@@ -1,4 +1,4 @@
-"""SQL of usage: the sums of each day, and totals of them."""
+"""SQL of usage: the sums of each day, and their totals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory.enums import UsageGroup
 from memory.models.sql import change_rows, fetch
 from memory.models.usage import ModelCall
 
-# Each group has a column or an expression that tells its members apart.
+# The column or expression by which each group is formed.
 _COLUMNS: dict[UsageGroup, str] = {
     UsageGroup.DAY: "u.day::text",
     UsageGroup.KEY: "coalesce('key:' || k.prefix, '')",
@@ -56,9 +56,9 @@ def list_totals(
     after: Sequence[str] | None,
     limit: int,
 ) -> list[tuple[Any, ...]]:
-    """Adds up calls by the groups, of namespaces or of all (None), in the order of the groups' values.
+    """Sums calls by the groups, for some namespaces or for all (None), in the order of the groups' values.
 
-    `after`: the values that the page begins behind. Returns (values, calls, failed, unpriced, prompt tokens, cached
+    `after`: the values after which the page begins. Returns (values, calls, failed, unpriced, prompt tokens, cached
     tokens, completion tokens, cost).
     """
     columns = ", ".join(_COLUMNS[group] for group in groups) or "''"

@@ -1,4 +1,4 @@
-"""SQL of events and webhooks: events in the order of their transactions, and the webhooks that have some to send."""
+"""SQL of events and webhooks: events in the order of their transactions, and webhooks with events to deliver."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from memory.models.sql import fetch
 
-# The offset is that of the chain's era: how much the cluster's own numbers count for more after a restore.
+# The offset is that of the audit chain's era, which is added to the cluster's transaction numbers after a restore.
 _HORIZON = """
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint
        + coalesce((SELECT xact_offset FROM memory_auditseal ORDER BY number DESC LIMIT 1), 0)
 """
-# The conditions on QUERY and CONTEXT_PACK are those of the index.
+# The conditions on QUERY and CONTEXT_PACK repeat those of the partial index, so that it is used.
 AFTER = """
 SELECT id, xact, event_type, session, actor, subject, details, request_id, created_at FROM memory_auditlog
 WHERE namespace_id = %(namespace_id)s AND (xact, id) > (%(xact)s, %(id)s) AND xact < %(horizon)s
@@ -36,14 +36,14 @@ WHERE EXISTS (
 
 
 def horizon() -> int:
-    """Returns a number below which every event is there for good, and none can follow."""
+    """Returns the transaction number below which no event can be added any more."""
     return int(fetch(_HORIZON, {}, prepared=False)[0][0])
 
 
 def list_after(
     namespace_id: int, after: tuple[int, uuid.UUID], *, below: int, sources: Sequence[str], limit: int
 ) -> list[tuple[Any, ...]]:
-    """Lists the next events of a namespace below the horizon, as `find_event` finds one."""
+    """Lists the next events of a namespace below the horizon, with the columns of `find_event`."""
     parameters = {
         "namespace_id": namespace_id,
         "xact": after[0],
@@ -56,21 +56,21 @@ def list_after(
 
 
 def find_event(namespace_id: int, event_id: uuid.UUID) -> tuple[Any, ...] | None:
-    """Finds an event: (id, transaction, type, session, actor, subject, details as JSON, request id, moment)."""
+    """Finds an event: (id, transaction, type, session, actor, subject, details as JSON, request id, time)."""
     rows = fetch(_NAMED, {"namespace_id": namespace_id, "id": event_id}, prepared=False)
     return rows[0] if rows else None
 
 
 def list_newer(waits: Sequence[tuple[int, int, int, uuid.UUID]], *, below: int, sources: Sequence[str]) -> list[int]:
-    """Lists the numbers of waits, given as (number, namespace id, transaction, id), that have an event after them."""
+    """Lists the numbers of those waits, given as (number, namespace id, transaction, id), that have a newer event."""
     columns = [list(column) for column in zip(*waits, strict=True)]
     parameters = dict(zip(("numbers", "namespaces", "xacts", "ids"), columns, strict=True))
     rows = fetch(_NEWER, {**parameters, "horizon": below, "sources": sources}, prepared=False)
     return [number for (number,) in rows]
 
 
-# Webhooks whose receivers answer come first. A lease or a pause that lies further ahead than it can was made before the
-# clock went back.
+# Webhooks whose receivers answer come first. A lease or a pause that is further ahead than possible was set before the
+# clock was turned back, and is ignored.
 _DUE = """
 SELECT c.namespace_id, c.id FROM memory_webhook c
 WHERE c.enabled
@@ -97,7 +97,7 @@ RETURNING w.namespace_id, w.id, w.leased_until
 def has_due(*, until: datetime, pause_until: datetime, below: int, sources: Sequence[str], now: datetime) -> bool:
     """Tells whether a webhook that no process has claimed has something to deliver.
 
-    A lease counts up to `until`, a pause up to `pause_until`.
+    Leases that end after `until`, and pauses that end after `pause_until`, are ignored.
     """
     due = _name_due(until, pause_until, below, sources, now)
     [(found,)] = fetch(f"SELECT EXISTS ({_DUE})", due, prepared=False)
@@ -107,7 +107,7 @@ def has_due(*, until: datetime, pause_until: datetime, below: int, sources: Sequ
 def claim(
     *, until: datetime, pause_until: datetime, below: int, sources: Sequence[str], limit: int, now: datetime
 ) -> list[tuple[int, uuid.UUID, datetime]]:
-    """Claims such webhooks until then: (namespace id, id, end of the lease)."""
+    """Claims up to `limit` such webhooks until `until`: (namespace id, id, end of the lease)."""
     due = _name_due(until, pause_until, below, sources, now)
     return fetch(_CLAIM, {**due, "limit": limit}, prepared=False)
 

@@ -1,1 +1,1 @@
-"""Chat models behind OpenAI-compatible endpoints: providers, which model serves which purpose, one client."""
+"""Chat models behind OpenAI-compatible endpoints: providers, models by purpose, and one client."""

@@ -1,4 +1,4 @@
-"""Ends a model's answer, from another thread, when nobody waits for it any more."""
+"""Ends a model's answer from another thread when its caller has left."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextvars import ContextVar
 
 
 class CallCancelled(BaseException):
-    """Nobody waits for the answer any more. No Exception: it is no failure of the model, and nobody is to mend it."""
+    """Raised when the caller has left. It isn't an `Exception`, because the model didn't fail."""
 
 
 class Cancellation:
-    """What a call in this context is ended by; only its answer can be, from its first byte on."""
+    """Cancels the calls of a context; a call can be cancelled from the first byte of its answer on."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +20,7 @@ class Cancellation:
         self._is_cancelled = False
 
     def cancel(self) -> None:
-        """Ends the answers that are being read, and those to come."""
+        """End the answers that are being read, and later ones."""
         with self._lock:
             self._is_cancelled = True
             ends, self._ends = self._ends, set()
@@ -28,7 +28,7 @@ class Cancellation:
             end()
 
     def add(self, end: Callable[[], None]) -> None:
-        """Has `end` called, in the thread that cancels."""
+        """Register `end` to be called in the thread that cancels, or call it now if that has already happened."""
         with self._lock:
             if not self._is_cancelled:
                 self._ends.add(end)
@@ -36,7 +36,7 @@ class Cancellation:
         end()
 
     def remove(self, end: Callable[[], None]) -> None:
-        """Has `end` not called any more."""
+        """Unregister `end`."""
         with self._lock:
             self._ends.discard(end)
 

@@ -1,4 +1,4 @@
-"""Explains why a chat model failed: which one, why, and how to mend it. Never what it was asked, nor its key."""
+"""Explains failures of a chat model: which model, why, and the remedy, without the request's content or the key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memory.errors import LLMContextTooLong, LLMRefused, LLMTimeout, LLMUnavailable
 
-# A provider that asks for more patience than that is asked again nevertheless.
+# Upper limit for a provider's retry-after.
 MAX_RETRY_SECONDS = 3600
 
 _TOO_LONG = re.compile(
@@ -27,7 +27,7 @@ _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,40}")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Names a model in messages. `key_setting` and `url_setting` are the settings that mend its key and address."""
+    """An endpoint as named in messages, with the settings that fix its key and its address."""
 
     provider: str
     model: str
@@ -41,17 +41,19 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """Returns its address, without a name and password that may stand in it."""
+        """The address without user name and password."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 @contextmanager
 def explain_failures(endpoint: Endpoint, *, late: str, prompt_tokens: int) -> Iterator[None]:
-    """Turns what a call inside raises into LLMUnavailable. `late` says what took too long, and which setting bounds it.
-    `prompt_tokens` is an estimate of what was sent."""
-    import httpx2  # noqa: PLC0415 - with openai, for those who use it
-    import openai  # noqa: PLC0415 - half a second, for those who use it
+    """Turn what a call in the block raises into LLMUnavailable.
+
+    `late` says what took too long, and which setting limits it. `prompt_tokens` is an estimate of what was sent.
+    """
+    import httpx2  # noqa: PLC0415 - imported together with openai
+    import openai  # noqa: PLC0415 - takes half a second to import
 
     try:
         yield
@@ -83,7 +85,7 @@ def no_completion(endpoint: Endpoint) -> str:
 
 
 def _refusal(endpoint: Endpoint, error: Any, prompt_tokens: int) -> LLMUnavailable:
-    """An answer with a status of 400 or more. The provider's own words may quote texts and keys: they are left out."""
+    """Explain a status of 400 or more, without the provider's own words, which may quote texts and keys."""
     status: int = error.status_code
     label = endpoint.label
     if status in (401, 403):
@@ -129,13 +131,13 @@ def _mend_key(endpoint: Endpoint) -> str:
 
 
 def _code(error: Any) -> str:
-    """The provider's word for the fault, when it is a single one."""
+    """Return the provider's error code with a leading space if it is a single word, else ""."""
     code = str(getattr(error, "code", None) or "")
     return f" {code}" if _CODE.fullmatch(code) else ""
 
 
 def retry_after_of(headers: Mapping[str, str]) -> int:
-    """Seconds from 1 to MAX_RETRY_SECONDS, by the header that names a number of seconds or a date (RFC 9110)."""
+    """Return the retry-after header, a number of seconds or a date (RFC 9110), as seconds from 1 to the maximum."""
     said = headers.get("retry-after", "").strip()
     try:
         seconds = float(said) if said[:1].isdigit() else _until(said)

@@ -1,7 +1,7 @@
-"""How many calls of a model a process makes at once, and when it makes none because the model keeps failing.
+"""Limits how many calls of a model a process makes at once, and makes none while the model keeps failing.
 
-A library's breaker was measured against this: pybreaker 1.4.1 holds its lock while `call` runs, so that one slow answer
-would make all others wait; its `calling()` lets every caller in when one should try; and it reads the wall clock.
+A library's circuit breaker was compared with this: pybreaker 1.4.1 holds its lock while `call` runs, so that one slow
+answer makes all others wait; its `calling()` lets every caller in when only one should try; and it uses the wall clock.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from memory.errors import BudgetExceeded, LLMBusy, LLMRefused, LLMUnavailable
 
 log = logging.getLogger("memos.llm")
 
-# How long a call waits for another one to end when too many run.
+# Maximum time that a call waits for another to end when too many run.
 WAIT_SECONDS = 1.0
 
 
 class CallGuard:
-    """Lets calls of one model in. It opens (and refuses) after some failures in a row, for a while;
-    then one call tries, and closes it or opens it anew."""
+    """A circuit breaker and concurrency limit for calls of one model.
+
+    After some consecutive failures it opens, and refuses calls for a while. Then a single call tries, and closes it or
+    opens it again.
+    """
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -40,11 +43,10 @@ class CallGuard:
 
     @contextmanager
     def admit(self) -> Iterator[None]:
-        """The block is one call. LLMUnavailable in it counts as a failure, unless it is of this one request
-        (LLMRefused); what ends it otherwise, such as a reader that leaves or a budget that is spent, says nothing
-        about the model.
+        """Run the block as one call; raise LLMUnavailable while the guard is open, LLMBusy if too many calls run.
 
-        Raises LLMUnavailable while the guard is open, LLMBusy when MEMOS_LLM_CONCURRENCY calls run.
+        LLMUnavailable in the block counts as a failure, unless it is about this one request (LLMRefused). Other
+        endings, such as a reader that leaves or a spent budget, say nothing about the model.
         """
         trying = self._enter()
         healthy: bool | None = None
@@ -64,7 +66,7 @@ class CallGuard:
             self._leave(trying, healthy)
 
     def _enter(self) -> bool:
-        """Takes a place; whether this call tries a model that kept failing."""
+        """Take a place; return whether this call probes a model that kept failing."""
         limit = settings.MEMOS_LLM_CONCURRENCY
         with self._changed:
             if not self._changed.wait_for(lambda: self._running < limit or self._refuses(), WAIT_SECONDS):
@@ -117,7 +119,7 @@ _making = threading.Lock()
 
 
 def guard_of(label: str, base_url: str) -> CallGuard:
-    """The guard of a model at an address, the same for all of this process."""
+    """Return the guard of a model at an address, which the whole process shares."""
     with _making:
         key = (label, base_url)
         return _guards.get(key) or _guards.put(key, CallGuard(label))

@@ -1,4 +1,4 @@
-"""Asks one chat model behind an OpenAI-compatible endpoint for an answer, whole or as a stream, or for JSON."""
+"""Calls one chat model behind an OpenAI-compatible endpoint for an answer, whole or streamed, or for JSON."""
 
 from __future__ import annotations
 
@@ -37,23 +37,22 @@ from memory.text.tokens import count_tokens
 if TYPE_CHECKING:
     from openai import OpenAI
 
-# As chat.completions takes it: {"role": "system" | "user" | "assistant" | "tool", "content": …}.
+# A message of chat.completions: {"role": "system" | "user" | "assistant" | "tool", "content": …}.
 Message = Mapping[str, Any]
 
 _SCHEMA_IN_WORDS = "Answer one JSON object, without any other text. It follows this JSON schema: "
 _NOT_VALID = "This is not what was asked for: {problem}. Answer the JSON object again, without any other text."
-# A second question is not asked with less time left.
+# No second question is asked with less time left.
 _MIN_SECONDS = 0.05
 
 
 class ChatModel:
-    """Asks one chat model for one purpose; `timeout` is how many seconds an answer may take in all.
+    """Calls one chat model for one purpose; `timeout` is the maximum time of a whole answer, in seconds.
 
-    No call is repeated, but for one whose parameters the model does not take. What the model thinks is no part of its
-    answers.
+    Calls aren't repeated, except when the model refuses a parameter. Answers don't include the model's thinking.
 
-    Every method raises LLMUnavailable when the model does not answer or answers what cannot be used; of its kinds,
-    LLMContextTooLong when it was sent more than it takes, LLMBusy when too many calls of it run.
+    Every method raises LLMUnavailable if the model doesn't answer, or not usably. Its subclass LLMContextTooLong means
+    that the prompt is too long, and LLMBusy that too many calls of the model run.
     """
 
     def __init__(
@@ -65,24 +64,23 @@ class ChatModel:
         self._preset = preset
         self.purpose = purpose
         self.endpoint = endpoint
-        # Local servers want no key, the client insists on one.
+        # Local servers need no key, but the client insists on one.
         self._api_key = api_key or "none"
         self.timeout = timeout
 
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
     ) -> ChatReply:
-        """Returns the whole answer, of at most `max_tokens` tokens; with a `schema`, JSON that should follow it."""
+        """Return the whole answer of at most `max_tokens` tokens; with a `schema`, JSON that should follow it."""
         return self._complete(messages, max_tokens, schema, self.timeout)
 
     @contextmanager
     def stream(
         self, messages: Sequence[Message], *, max_tokens: int, slot_plan: SlotPlan | None = None
     ) -> Iterator[ChatStream]:
-        """Yields the answer as it comes. Leaving the block early ends the call at the provider.
+        """Yield the answer as a stream. Leaving the block early ends the call at the provider.
 
-        What `slot_plan` prepares is a part of the time to the first token. What a stream raises, it raises also while
-        one reads the pieces.
+        The time to the first token includes what `slot_plan` prepares. Reading the pieces may raise as well.
         """
         request = self._request(messages, max_tokens, None)
         with guard_of(self.label, self.endpoint.base_url).admit():
@@ -132,17 +130,16 @@ class ChatModel:
         max_tokens: int,
         slot_plan: SlotPlan | None = None,
     ) -> JsonReply:
-        """Returns the JSON object that the model answers, valid by `schema`; asks once more, with what was wrong, if it
-        is not.
+        """Return the JSON object that the model answers, valid by `schema`; an invalid one is asked for again, once.
 
-        Both answers together may take `timeout`; `slot_plan` is prepared for each. Raises InvalidInput when `schema` is
-        none.
+        Both answers together may take `timeout`; `slot_plan` is prepared for each. Raise InvalidInput if `schema`
+        isn't a schema.
         """
         validator = validator_of(schema)
         deadline = time.monotonic() + self.timeout
         asked = list(messages)
         if self._preset.structured != "schema":
-            # In the first message: some templates take instructions nowhere else.
+            # Some templates accept instructions only in the first message.
             asked = add_instruction(asked, _SCHEMA_IN_WORDS + orjson.dumps(schema).decode())
         problem = ""
         usage = TokenUsage(0, 0, 0)
@@ -170,7 +167,7 @@ class ChatModel:
     def ask(
         self, instructions: str, material: Mapping[str, Any], *, schema: Mapping[str, Any], max_tokens: int
     ) -> dict[str, Any]:
-        """Returns the JSON object, valid by `schema`, that the model answers to the `material`, sent as JSON."""
+        """Return the JSON object, valid by `schema`, that the model answers to `material`, which is sent as JSON."""
         messages = [
             {"role": "system", "content": instructions},
             {"role": "user", "content": orjson.dumps(material).decode()},
@@ -179,22 +176,22 @@ class ChatModel:
 
     @property
     def json_form(self) -> str:
-        """Returns how it is told to answer JSON, in words."""
+        """The way in which the model is asked for JSON, in words."""
         return {"schema": "by a schema", "object": "as an object", "words": "in words"}[self._preset.structured]
 
     @cached_property
     def relay_client(self) -> OpenAI:
-        """Returns the client of answers that are passed on: its `timeout` is for each wait, and none is for all."""
-        import openai  # noqa: PLC0415 - half a second, for those who use it
+        """The client for answers that are passed on: its `timeout` is for each read, and none is for the whole."""
+        import openai  # noqa: PLC0415 - takes half a second to import
 
         return self.client.with_options(http_client=openai.DefaultHttpxClient())
 
     @cached_property
     def client(self) -> OpenAI:
-        """Returns the SDK's client of the endpoint; what it raises is to be explained (`faults.explain_failures`)."""
-        import openai  # noqa: PLC0415 - half a second, for those who use it
+        """The SDK's client of the endpoint; `faults.explain_failures` explains what it raises."""
+        import openai  # noqa: PLC0415 - takes half a second to import
 
-        from memory.providers.chat.timed_client import create_timed_client  # noqa: PLC0415 - the same
+        from memory.providers.chat.timed_client import create_timed_client  # noqa: PLC0415 - as above
 
         return openai.OpenAI(
             api_key=self._api_key,
@@ -217,7 +214,7 @@ class ChatModel:
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
             with prepare_slot(slot_plan) as slot:
-                # Preparing the slot counts as part of the answer's time.
+                # Preparing the slot counts towards the time of the answer.
                 left = max(seconds - (time.monotonic() - started), _MIN_SECONDS)
                 try:
                     with self._explain_failures(planned):
@@ -263,7 +260,7 @@ class ChatModel:
         return explain_failures(self.endpoint, late=late, prompt_tokens=planned.prompt_tokens)
 
     def _plan(self, messages: Sequence[Message], max_tokens: int) -> PlannedCall:
-        """Raises what a receiver of `call_planned` refuses the call with."""
+        """Announce the call. Raise what a receiver of `call_planned` refuses it with."""
         prompt = "\n".join(str(message.get("content") or "") for message in messages)
         planned = PlannedCall(
             ModelKind.CHAT,

@@ -1,4 +1,4 @@
-"""Sends a request again in the form that its model wants, when the provider refuses one of the parameters in it."""
+"""Repeats a request in the form that its model accepts, when the provider refuses one of its parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-# A refused parameter is replaced by the other one, or left out, so that the model's own default holds.
+# A refused parameter is replaced by the other one, or left out so that the model's default applies.
 _REPLACEMENTS: Final[dict[str, str | None]] = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
@@ -34,11 +34,11 @@ _MAX_WORDS_READ = 4_000
 
 
 def ask_as_wanted(ask: Callable[[dict[str, Any]], Answer], request: Mapping[str, Any]) -> Answer:
-    """Returns what `ask` returns for the request, after a refusal with the refused parameter replaced or left out.
+    """Return the result of `ask` for the request, after replacing or leaving out parameters that are refused.
 
-    Each parameter is given up once: another refusal of it is raised.
+    Each parameter is given up once; if it is refused again, that is raised.
     """
-    import openai  # noqa: PLC0415 - half a second, for those who use it
+    import openai  # noqa: PLC0415 - takes half a second to import
 
     sent, refused = dict(request), set[str]()
     while True:
@@ -56,7 +56,7 @@ def ask_as_wanted(ask: Callable[[dict[str, Any]], Answer], request: Mapping[str,
 
 
 def _find_refused(sent: Mapping[str, Any], refusal: openai.APIStatusError) -> str | None:
-    """Finds the parameter of the request that the model does not take; None when the refusal is about anything else."""
+    """Return the parameter of the request that the model refuses, or None if the refusal is about something else."""
     words = refusal.response.text[:_MAX_WORDS_READ]
     if not _REFUSES.search(words):
         return None

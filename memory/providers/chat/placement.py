@@ -1,5 +1,7 @@
-"""Finds where among a caller's messages a model takes what MemOS adds: many templates take one message of the system,
-at the beginning, and some take none."""
+"""Finds where in a caller's messages a model accepts what MemOS adds.
+
+Many templates accept a single system message, at the beginning, and some accept none.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-# The place that is tried next, after a refusal of a message's place or role.
+# The place to try after a message's place or role was refused.
 _STRICTER: Final = {MemoryPlace.APART: MemoryPlace.SYSTEM, MemoryPlace.SYSTEM: MemoryPlace.USER}
-# A server whose template raises an error answers 400 or 422, llama.cpp also 500.
+# A server whose template fails answers 400 or 422, llama.cpp also 500.
 _STATUSES: Final = frozenset({400, 422, 500})
 _REFUSES = re.compile(
     r"\b(system|developer)\b.{0,80}\b(begin\w*|start|first|support\w*|allow\w*|permit\w*|accept\w*|only|once|one|single)\b"
@@ -41,14 +43,13 @@ def ask_where_taken(
     messages: Sequence[Message],
     added: AddedMemory | None,
 ) -> Answer:
-    """Returns what `ask` returns for the messages with what is added, which is folded into them after a refusal.
+    """Return the result of `ask` for the messages with `added`, in the first place that the model accepts.
 
-    Where a model took it is remembered by this process. A refusal in every place is raised; MEMOS_LLM_MEMORY_PLACE
-    leaves no choice.
+    The process remembers the place. A refusal in every place is raised; MEMOS_LLM_MEMORY_PLACE leaves no choice.
     """
     if added is None or added.add_to(messages) == messages:
         return ask(messages)
-    import openai  # noqa: PLC0415 - half a second, for those who use it
+    import openai  # noqa: PLC0415 - takes half a second to import
 
     key = endpoint.label, endpoint.base_url
     places = settings.MEMOS_LLM_MEMORY_PLACE
@@ -68,5 +69,5 @@ def ask_where_taken(
 
 
 def _is_about_places(refusal: openai.APIStatusError) -> bool:
-    """Tells whether the model does not take a message of this role, or not where it stands."""
+    """Tell whether the model refuses a message because of its role or position."""
     return refusal.status_code in _STATUSES and bool(_REFUSES.search(refusal.response.text[:_MAX_WORDS_READ]))

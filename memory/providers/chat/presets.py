@@ -1,4 +1,4 @@
-"""The providers of chat models that MemOS knows: where they are, which setting holds their key, what they take."""
+"""The known providers of chat models: their addresses, the settings of their keys, and their features."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final, Literal
 
 @dataclass(frozen=True, slots=True)
 class ChatPreset:
-    """One provider. `key_setting` is "" where a local server wants no key; `url_setting` where it moves its address.
+    """A provider; `key_setting` is "" if it needs no key, and `url_setting` is "" if its address is fixed.
 
-    `structured`: how it is told to answer JSON: by a schema, by asking for an object, or in words alone.
-    `limit_field`: the field that bounds the answer. `cached_field`: the field of its usage that counts cached tokens,
-    beside `prompt_tokens_details.cached_tokens`. `no_temperature`: how names of models begin that take none.
-    `start_setting`: the setting with which MemOS serves its models itself, and fetches them where they are not there.
+    `structured` tells how it is asked for JSON: by a schema, as an object, or in words only. `limit_field` is the field
+    that limits the answer. `cached_field` is a field of its usage that counts cached tokens, in addition to
+    `prompt_tokens_details.cached_tokens`. `no_temperature` has the prefixes of models that refuse a temperature.
+    `start_setting` is the setting that makes MemOS itself serve its models, and download them if necessary.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Finds the chat model of a purpose: that of the namespace, that of the purpose's setting, or the one for all."""
+"""Finds the chat model for a purpose: that of the namespace, of the purpose's setting, or the general one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from memory.providers.chat.presets import PRESETS
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
 
-# An adapter, as servers of models know it (`Adapter.served_name`): it has learnt a namespace's memories.
+# The name under which model servers know an adapter (`Adapter.served_name`), which has learnt a namespace's memories.
 _ADAPTER = re.compile(r"memos-(?P<namespace>\d+)-")
 
 
 def find_chat_model(purpose: ModelPurpose, model: str = "", *, timeout: float | None = None) -> ChatModel | None:
-    """The chat model for the purpose: `model` (`provider/model`), when it is "" the one that the settings name.
+    """Return the chat model for the purpose: `model` (`provider/model`), or if "" that of the settings.
 
-    None unless MEMOS_LLM_ENABLED is on and the provider is known and has its key. `timeout` in seconds, in place of
+    Return None if MEMOS_LLM_ENABLED is off, or the provider is unknown or lacks its key. `timeout` (seconds) replaces
     MEMOS_LLM_TIMEOUT_SECONDS.
     """
     provider, name = resolve_model(purpose, model)
@@ -38,7 +38,7 @@ def find_chat_model(purpose: ModelPurpose, model: str = "", *, timeout: float | 
 
 
 def list_chats() -> dict[str, ChatModel]:
-    """The chat models that the settings name, by `provider/model`; that for answers is the first."""
+    """Return the chat models of the settings by `provider/model`; that for answers comes first."""
     models: dict[str, ChatModel] = {}
     for purpose in CHAT_PURPOSES:
         if model := find_chat_model(purpose):
@@ -47,19 +47,19 @@ def list_chats() -> dict[str, ChatModel]:
 
 
 def resolve_model(purpose: ModelPurpose, model: str = "") -> tuple[str, str]:
-    """Provider and model for the purpose."""
+    """Return provider and model for the purpose."""
     provider, _, name = (model or str(settings.MEMOS_POLICY[f"models.{purpose}"])).partition("/")
     return (provider, name) if name else (settings.MEMOS_LLM_PROVIDER, settings.MEMOS_LLM_MODEL)
 
 
 def is_model_name(text: str) -> bool:
-    """Tells whether it has the form `provider/model`, with a provider that there is."""
+    """Tell whether `text` has the form `provider/model` with a known provider."""
     provider, _, name = text.partition("/")
     return provider in PRESETS and bool(name.strip())
 
 
 def missing_setting(provider: str) -> str:
-    """The setting without which no model of the provider is asked; "" when there is none, so that it can be."""
+    """Return the setting that prevents calls of the provider's models while it isn't set, or ""."""
     if not settings.MEMOS_LLM_ENABLED:
         return "MEMOS_LLM_ENABLED"
     if provider not in PRESETS:
@@ -71,8 +71,10 @@ def missing_setting(provider: str) -> str:
 
 
 def adapter_problem(model: str, namespace_id: int | None) -> str | None:
-    """Says why the namespace (None: none is known) may not choose `model`, as `choice_problem`: an adapter is for the
-    namespace whose memories it has learnt, and for no other."""
+    """Return why the namespace (None if unknown) may not choose `model`, in the form of `choice_problem`.
+
+    An adapter is only for the namespace whose memories it has learnt.
+    """
     learnt = _ADAPTER.match(model.partition("/")[2])
     if learnt is None or int(learnt["namespace"]) == namespace_id:
         return None
@@ -80,7 +82,7 @@ def adapter_problem(model: str, namespace_id: int | None) -> str | None:
 
 
 def choice_problem(model: str) -> str | None:
-    """Says why a namespace may not choose `model` (`provider/model`), without its subject; None where it may."""
+    """Return why a namespace may not choose `model` (`provider/model`), as a predicate; None if it may."""
     provider = model.partition("/")[0]
     if provider not in PRESETS:
         return Sentence(
@@ -99,13 +101,13 @@ def choice_problem(model: str) -> str | None:
 
 
 def _is_set_up(provider: str) -> bool:
-    """Tells whether the settings speak of a provider that wants no key."""
+    """Tell whether the settings mention a provider that needs no key."""
     named = {settings.MEMOS_LLM_PROVIDER, *(resolve_model(purpose)[0] for purpose in CHAT_PURPOSES)}
     return provider in named or bool(getattr(settings, PRESETS[provider].url_setting))
 
 
 def base_url_of(provider: str) -> str:
-    """Returns the provider's address: MEMOS_LLM_BASE_URL for MEMOS_LLM_PROVIDER, its own setting, or its usual one."""
+    """Return the provider's address: MEMOS_LLM_BASE_URL for MEMOS_LLM_PROVIDER, its own setting, or its default."""
     preset = PRESETS[provider]
     chosen = settings.MEMOS_LLM_BASE_URL if provider == settings.MEMOS_LLM_PROVIDER else ""
     own = getattr(settings, preset.url_setting) if preset.url_setting else ""

@@ -1,5 +1,7 @@
-"""Passes a caller's chat completion on to a model, and the answer back as it comes, both unchanged but for what is
-remembered and parameters that the model does not take."""
+"""Passes a caller's chat completion to a model, and streams the answer back.
+
+Both stay unchanged, except that memories are added and refused parameters are dropped.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +33,20 @@ from memory.text.tokens import count_tokens
 if TYPE_CHECKING:
     import httpx2
 
-# What an answer is reckoned to take where the request does not limit it.
+# Estimate of an answer's tokens if the request doesn't limit them.
 USUAL_ANSWER_TOKENS = 2_000
-# A provider's words about an error; more are not passed on.
+# Maximum size of a provider's error that is passed on.
 MOST_ERROR_BYTES = 65_536
-# Proxies and clients mostly wait longer.
+# Most proxies and clients wait longer than this.
 PING_SECONDS = 15.0
 _PING = b": ping\n\n"
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
 
 class RelayedAnswer:
-    """Holds the answer to a request that was passed on; to be read once, whole or in pieces.
+    """The answer to a request that was passed on; it can be read once, whole or as events.
 
-    `completion` has what is known of it so far, `is_complete` that nothing of it is missing.
+    `completion` is its state so far; `is_complete` tells whether all of it has arrived.
     """
 
     def __init__(self, response: httpx2.Response, endpoint: Endpoint, *, started: float) -> None:
@@ -57,7 +59,7 @@ class RelayedAnswer:
         self._started = started
 
     def read(self) -> bytes:
-        """Returns all of it. Raises LLMUnavailable when it breaks off, or is no chat completion."""
+        """Return the whole answer. Raise LLMUnavailable if it breaks off or isn't a chat completion."""
         content = b"".join(self._response.iter_raw())
         try:
             self.completion.read(orjson.loads(content), name="message")
@@ -69,10 +71,10 @@ class RelayedAnswer:
         return content
 
     def events(self) -> Iterator[bytes]:
-        """Yields its events, byte for byte; the last, which says that there are no more, is left out. While there are
-        none for PING_SECONDS, it yields a comment, which keeps connections open and shows that a reader has left.
+        """Yield the events byte for byte, except for the last, which marks the end.
 
-        Raises LLMUnavailable when it breaks off, or is no stream of events.
+        After each PING_SECONDS without an event, yield a comment, which keeps connections open and reveals that a
+        reader has left. Raise LLMUnavailable if the answer breaks off or isn't a stream of events.
         """
         if not self.content_type.startswith("text/event-stream"):
             raise LLMUnavailable(no_completion(self._endpoint))
@@ -95,12 +97,11 @@ class RelayedAnswer:
 def relay(
     model: ChatModel, body: Mapping[str, Any], *, added: AddedMemory | None = None, slot_plan: SlotPlan | None = None
 ) -> Iterator[RelayedAnswer]:
-    """Sends `body`, with the model's own name in it and what is `added` to its messages, to the slot of `slot_plan`.
-    Leaving the block ends the call at the provider.
+    """Send `body` with the model's name and the `added` memories to the slot of `slot_plan`.
 
-    The answer may be silent for a quarter of an hour, and take any time in all. Raises PassedOnError for an
-    error of the provider, LLMUnavailable when it does not answer, here or while the answer is read, and what a receiver
-    of `call_planned` refuses the call with.
+    Leaving the block ends the call at the provider. The answer may take any time in total, but not be silent for
+    MEMOS_LLM_RELAY_IDLE_SECONDS. Raise PassedOnError for an error of the provider, LLMUnavailable if it doesn't answer
+    (also while the answer is read), and what a receiver of `call_planned` refuses the call with.
     """
     with guard_of(model.label, model.endpoint.base_url).admit():
         planned = _plan(model, {**body, "messages": added.add_to(body["messages"]) if added else body["messages"]})
@@ -136,8 +137,8 @@ def relay(
 
 @contextmanager
 def _open(model: ChatModel, body: Mapping[str, Any], added: AddedMemory | None) -> Iterator[httpx2.Response]:
-    """Opens the answer to the body and what is added, in the form that the model wants."""
-    import httpx2  # noqa: PLC0415 - with openai, for those who use it
+    """Open the answer to the body and `added`, in a form that the model accepts."""
+    import httpx2  # noqa: PLC0415 - imported together with openai
 
     timeout = httpx2.Timeout(settings.MEMOS_LLM_RELAY_IDLE_SECONDS, connect=model.timeout)
     create = model.relay_client.chat.completions.with_streaming_response.create
@@ -150,7 +151,7 @@ def _open(model: ChatModel, body: Mapping[str, Any], added: AddedMemory | None) 
                     messages=[],
                     stream=bool(sent.get("stream")),
                     extra_body=sent,
-                    # The bytes of the answer are passed on as they are.
+                    # The bytes of the answer are passed on unchanged.
                     extra_headers={"Accept-Encoding": "identity"},
                     timeout=timeout,
                 )
@@ -169,18 +170,18 @@ def _explain_failures(model: ChatModel, planned: PlannedCall) -> AbstractContext
 
 @contextmanager
 def _passing_on(model: ChatModel) -> Iterator[None]:
-    """Turns an error that the provider answers into PassedOnError."""
-    import openai  # noqa: PLC0415 - half a second, for those who use it
+    """Turn an error response of the provider into PassedOnError."""
+    import openai  # noqa: PLC0415 - takes half a second to import
 
     try:
         yield
     except openai.APIStatusError as error:
         response, status = error.response, error.status_code
         if status in (401, 403):
-            # A key of this server, not of the caller; what the provider says of it may quote it.
+            # The key is this server's, not the caller's, and the provider's message may quote it.
             raise PassedOnError(
-                f"{model.label} does not accept this server's key for it ({status}): whoever runs MemOS has to mend "
-                "that.",
+                f"{model.label} does not accept this server's key for it ({status}): the operator of MemOS has to "
+                "correct it.",
                 status=502,
             ) from error
         kind = PassedOnRefusal if status < 500 and status != 429 else PassedOnError
@@ -206,7 +207,7 @@ def _words(content: bytes, secret: str) -> dict[str, Any] | None:
 
 def _plan(model: ChatModel, body: Mapping[str, Any]) -> PlannedCall:
     prompt = "\n".join(text_of(message) for message in body["messages"])
-    # The provider decides which of two limits holds.
+    # If a request has both limits, the provider decides which one applies.
     limits = [body[name] for name in _LIMITS if type(body.get(name)) is int and body[name] > 0]
     limit = max(limits, default=USUAL_ANSWER_TOKENS)
     choices = body.get("n")
@@ -223,8 +224,7 @@ def _plan(model: ChatModel, body: Mapping[str, Any]) -> PlannedCall:
 def _build_ended_call(
     planned: PlannedCall, status: ModelCallStatus, answer: RelayedAnswer | None, duration_ms: int
 ) -> EndedCall:
-    """Tells how a call ended. A provider counts a stream only where the caller asks for it, and at its end: else what
-    came is estimated."""
+    """Describe how a call ended. Providers count a stream only on request and at its end; otherwise it is estimated."""
     if answer is None:
         return EndedCall(planned, status, TokenUsage(), duration_ms)
     usage = _usage(answer.completion.usage)

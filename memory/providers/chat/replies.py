@@ -1,4 +1,4 @@
-"""Holds what comes back from a chat model: a whole answer, or its text piece by piece."""
+"""Answers of a chat model: whole ones, and streams of text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory.text.tokens import count_tokens
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """Holds a whole answer. `finish`: why it ended, `stop` or `length`. `duration_ms` in milliseconds."""
+    """A whole answer; `finish` is the finish reason (`stop` or `length`), `duration_ms` in milliseconds."""
 
     text: str
     finish: str
@@ -32,17 +32,16 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class JsonReply:
-    """Holds the JSON object that a model answered, and the tokens of all calls that it took."""
+    """The JSON object that a model answered, and the tokens of all calls that it took."""
 
     value: dict[str, Any]
     usage: TokenUsage
 
 
 class ChatStream:
-    """Yields the text of an answer, piece by piece, without what the model thinks; `usage`, `finish` and `ttft_ms` are
-    complete when it has ended.
+    """Yields the text of an answer piece by piece, without the model's thinking.
 
-    `pieces` are those that came so far, with what it thinks.
+    `usage`, `finish` and `ttft_ms` are complete at its end. `pieces` has what has come so far, with thinking.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class ChatStream:
         self._thinking = ThinkingFilter()
 
     def __iter__(self) -> Iterator[str]:
-        """Raises LLMUnavailable when the answer breaks off; then what came is no answer. To be read once."""
+        """Yield the text, once. Raise LLMUnavailable if the answer breaks off, which makes what came unusable."""
         came = has_text = False
         with self._explained:
             for piece in self._read_pieces():
@@ -88,7 +87,7 @@ class ChatStream:
         check_finish(self._endpoint, self.finish, has_text=has_text)
 
     def _read_pieces(self) -> Iterator[str]:
-        """Yields what each chunk writes: "" for one without choices, such as that of the usage."""
+        """Yield the text of each chunk, "" for one without choices such as that of the usage."""
         for chunk in self._chunks:
             if usage := getattr(chunk, "usage", None):
                 self.usage = token_usage(usage, self._preset)
@@ -101,7 +100,7 @@ class ChatStream:
             yield written
 
     def _take(self, content: str) -> str:
-        """Returns what can be passed on: half a character, which some providers send, waits for the other."""
+        """Return what can be passed on; half a surrogate pair, which some providers send, waits for the other half."""
         if content and self.ttft_ms is None:
             self.ttft_ms = ms_since(self._started)
         text = self._half + content
@@ -112,7 +111,7 @@ class ChatStream:
 
 
 def check_finish(endpoint: Endpoint, finish: str, *, has_text: bool) -> None:
-    """Raises LLMRefused for an answer that has no text to use."""
+    """Raise LLMRefused for an answer without usable text."""
     if has_text and finish != "content_filter":
         return
     reasons = {
@@ -126,12 +125,12 @@ def check_finish(endpoint: Endpoint, finish: str, *, has_text: bool) -> None:
 
 
 def estimate_completion(pieces: Iterable[str], usage: TokenUsage) -> int | None:
-    """Estimates the tokens of an answer's pieces; None where the provider counted them."""
+    """Estimate the tokens of an answer's pieces; return None if the provider counted them."""
     return count_tokens("".join(pieces), settings.MEMOS_TOKENIZER) if usage.completion is None else None
 
 
 def token_usage(said: Any, preset: ChatPreset) -> TokenUsage:
-    """Returns the tokens that a provider counted; None for what it did not say, or not as a number."""
+    """Return the tokens that a provider counted, None for what it didn't report as a number."""
     details = getattr(said, "prompt_tokens_details", None)
     cached = _count(details, "cached_tokens")
     if cached is None and preset.cached_field:
@@ -140,7 +139,7 @@ def token_usage(said: Any, preset: ChatPreset) -> TokenUsage:
 
 
 def ms_since(started: float) -> int:
-    """Returns the milliseconds since a moment of time.monotonic()."""
+    """Return the milliseconds since a value of time.monotonic()."""
     return round((time.monotonic() - started) * 1000)
 
 

@@ -1,4 +1,4 @@
-"""Checks what a chat model answers against the JSON schema that it was given."""
+"""Checks a chat model's answer against the JSON schema that it was given."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     import jsonschema
 
 MAX_PROBLEM_CHARS = 300
-# The deepest nesting of an answer.
+# Maximum nesting of an answer.
 MAX_LEVELS = 100
 _BRACE = re.compile("[{}]")
 _DECODER = json.JSONDecoder()
 
 
 def validator_of(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
-    """Raises InvalidInput when `schema` is no JSON schema. It reads no schema from anywhere else."""
-    import jsonschema  # noqa: PLC0415 - it takes long to load, for those who use it
+    """Return a validator that reads no other schemas. Raise InvalidInput if `schema` isn't a JSON schema."""
+    import jsonschema  # noqa: PLC0415 - slow to import
     from referencing import Registry  # noqa: PLC0415 - as above
 
     try:
@@ -37,10 +37,10 @@ def validator_of(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
 
 
 def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[dict[str, Any] | None, str]:
-    """Returns the JSON object of `text`, which may stand in a code fence or in prose: the last that is valid.
+    """Return the last valid JSON object of `text`, which may be in a code fence or in prose.
 
-    Without one, returns None and what is wrong, without a word of the text: that goes into logs. Raises InvalidInput
-    for a schema with a `$ref` to another one.
+    Without one, return None and the problem, which goes into logs and quotes nothing of the text. Raise InvalidInput
+    for a schema with a `$ref` to another schema.
     """
     problem = "it is no JSON"
     for value in _list_values(text):
@@ -51,7 +51,7 @@ def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[di
 
 
 def _list_values(text: str) -> list[Any]:
-    """Lists what the text may mean: all of it, when it is JSON, else the objects in it, the last first."""
+    """Return what the text may mean: all of it if it is JSON, else the objects in it, the last first."""
     try:
         return [orjson.loads(text)]
     except orjson.JSONDecodeError:
@@ -59,7 +59,7 @@ def _list_values(text: str) -> list[Any]:
 
 
 def _find_objects(text: str) -> Iterator[Any]:
-    """Yields the JSON objects in the text, and none that stands within braces which are no JSON or never close."""
+    """Yield the JSON objects in the text, but none within braces that aren't JSON or never close."""
     place = text.find("{")
     while place >= 0:
         end = _find_end(text, place)
@@ -71,7 +71,7 @@ def _find_objects(text: str) -> Iterator[Any]:
 
 
 def _find_end(text: str, start: int) -> int | None:
-    """Returns where the object that begins at `start` ends: as JSON, or else by its braces."""
+    """Return where the object at `start` ends, as JSON or else by its braces; None if it doesn't."""
     try:
         return _DECODER.raw_decode(text, start)[1]
     except (ValueError, RecursionError):

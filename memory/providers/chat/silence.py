@@ -1,4 +1,4 @@
-"""Reads an answer in a second thread, so that its reader can do something while the answer is silent."""
+"""Reads an answer in a second thread, so that its reader can act while the answer is silent."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def read_with_pauses(response: httpx2.Response, *, seconds: float) -> Generator[bytes]:
-    """Yields the pieces of an answer as they come, and b"" after each `seconds` without one.
+    """Yield the pieces of an answer as they come, and b"" after each `seconds` without one.
 
-    Closing it ends the reading, also of an answer that is silent. Raises what reading raises.
+    Closing the generator ends the reading, even of a silent answer. Raise what reading raises.
     """
     came: SimpleQueue[bytes | Exception | None] = SimpleQueue()
     thread = threading.Thread(target=_read, args=(response, came), name="relayed-answer", daemon=True)
@@ -30,7 +30,7 @@ def read_with_pauses(response: httpx2.Response, *, seconds: float) -> Generator[
         has_ended = True
     finally:
         if not has_ended:
-            # The plain socket below TLS: the TLS object belongs to the thread that reads.
+            # Shut down the plain socket below TLS, because the TLS object belongs to the reading thread.
             network = response.extensions["network_stream"]
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(network.get_extra_info("socket"), socket.SHUT_RDWR)
@@ -49,7 +49,7 @@ def _read(response: httpx2.Response, came: SimpleQueue[bytes | Exception | None]
         for piece in response.iter_raw():
             came.put(piece)
     except Exception as error:
-        # It is raised where the pieces are read.
+        # The reader of the pieces raises it.
         came.put(error)
     else:
         came.put(None)

@@ -1,4 +1,4 @@
-"""Which slot of a llama.cpp server a call goes to, prepared before it, and told how it ended."""
+"""Chooses and prepares the slot of a llama.cpp server for a call, and reports how the call ended."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import Any, Protocol
 
 
 class SlotPlan(Protocol):
-    """`tokens`: how many of the prompt's beginning the slot has when it is prepared. Neither method raises."""
+    """A plan for a slot that holds `tokens` of the prompt's beginning once it is prepared. No method raises."""
 
     @property
     def tokens(self) -> int: ...
 
     def prepare(self) -> int | None:
-        """The slot's number; None where the server chooses."""
+        """Prepare the slot and return its number, or None to let the server choose."""
         ...
 
     def end(self, cached: int | None) -> None:
-        """`cached`: the tokens of the prompt that the server did not compute; None where it did not say."""
+        """Report the end of the call, and how many tokens of the prompt the server reused (None if unknown)."""
         ...
 
 
 @dataclass(slots=True)
 class PreparedSlot:
-    """What a request says of the slot (`fields`), and how many tokens it has: None where the server chooses.
+    """The request's `fields` for the slot, and the number of tokens in it, None if the server chooses.
 
-    `cached` is what the server said, once it did."""
+    `cached` is the number of reused tokens once the server has reported it.
+    """
 
     fields: dict[str, Any]
     tokens: int | None = None
@@ -36,7 +37,7 @@ class PreparedSlot:
 
 @contextmanager
 def prepare_slot(plan: SlotPlan | None) -> Iterator[PreparedSlot]:
-    """Prepares the slot of a plan, if there is one, for the call that is made inside."""
+    """Prepare the slot of a plan, if there is one, for the call in the block."""
     number = plan.prepare() if plan else None
     if plan is None or number is None:
         yield PreparedSlot({})

@@ -1,7 +1,7 @@
-"""An HTTP client whose answers end in time: the seconds of a request are for all of its answer, not for each wait; and
-when the `Cancellation` of their context says so.
+"""Creates an HTTP client whose answers end in time: the timeout covers the whole answer instead of each read.
 
-Without this, an answer that trickles never times out: the client's own limit is for each read.
+Answers also end when the `Cancellation` of their context is cancelled. Without this, an answer that trickles would
+never time out, because the client's own limit is for each read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ _DEADLINE = "memos_deadline"
 
 
 def create_timed_client() -> httpx2.Client:
-    """As the SDK makes it (proxies of the environment, connections kept), but for the time limit."""
+    """Create the SDK's default client (with proxies of the environment and kept connections) with a total timeout."""
     return openai.DefaultHttpxClient(event_hooks={"request": [_begin], "response": [_watch]})
 
 
 class _TimedStream(httpx2.SyncByteStream):
-    """The body of an answer; at the deadline, or when it is cancelled, its connection is shut down, which ends a read
-    that waits."""
+    """The body of an answer, whose connection is shut down at the deadline or on cancellation to end a pending read."""
 
     def __init__(self, response: httpx2.Response, seconds: float) -> None:
         self._stream = response.stream
@@ -73,7 +72,7 @@ class _TimedStream(httpx2.SyncByteStream):
         self._shut_down()
 
     def _shut_down(self) -> None:
-        # The plain socket below TLS: the TLS object belongs to the thread that reads.
+        # Shut down the plain socket below TLS, because the TLS object belongs to the reading thread.
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self._network.get_extra_info("socket"), socket.SHUT_RDWR)
 

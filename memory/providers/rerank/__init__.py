@@ -1,10 +1,10 @@
-"""Rerankers: `memory.providers.rerank.NAME`, each with its `KIND`, and here what people read of it.
+"""Rerankers: each provider is a module `memory.providers.rerank.NAME` with its `KIND`, and is described here.
 
-The settings read these tables: nothing is imported.
+The settings read these tables, so nothing is imported here.
 """
 
 OFF = "off"
-# Servers that are asked over HTTP, each in a shape of its own.
+# Servers that are called over HTTP, each with its own request format.
 ENDPOINTS = {
     "tei": "an endpoint of text-embeddings-inference",
     "vllm": "an endpoint of vLLM",

@@ -1,4 +1,4 @@
-"""Cohere's API, which others follow."""
+"""The rerank API of Cohere, which others follow."""
 
 from __future__ import annotations
 

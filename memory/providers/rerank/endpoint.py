@@ -1,4 +1,4 @@
-"""Rerankers behind HTTP: text-embeddings-inference, vLLM, Cohere, Jina and what answers like one of them."""
+"""Calls rerankers over HTTP: text-embeddings-inference, vLLM, Cohere, Jina and servers with one of their APIs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory.providers.rerank.interface import RerankerKind
 from memory.providers.rerank.scores import check_scores
 from memory.text.tokens import beginning, count_tokens
 
-# More of a text is not looked at for its tokens.
+# Only this many characters of a text per token are tokenized.
 CHARS_A_TOKEN = 16
 
 
@@ -27,7 +27,7 @@ _CHECK = "Check MEMOS_RERANK_URL, MEMOS_RERANK_MODEL and MEMOS_RERANK_API_KEY"
 
 
 class Shape(NamedTuple):
-    """How the servers of a provider are asked: the body, a score's key, the texts that they take in one request."""
+    """The API of a provider's servers: the request body, the key of a score, and the maximum texts per request."""
 
     provider: str
     body: Callable[[str, str, list[str]], dict[str, Any]]
@@ -36,9 +36,9 @@ class Shape(NamedTuple):
 
 
 class EndpointReranker:
-    """POSTs question and texts to `url` in their `shape`.
+    """POSTs question and texts to `url` in the given `shape`.
 
-    Each text is cut to `max_tokens` before it is sent. `timeout` (seconds) is for all requests of a question together.
+    Each text is cut to `max_tokens` before it is sent. `timeout` (seconds) covers all requests for a question.
     """
 
     def __init__(self, shape: Shape, model: str, *, url: str, api_key: str, max_tokens: int, timeout: float) -> None:
@@ -61,7 +61,7 @@ class EndpointReranker:
 
     def _batch(self, question: str, texts: list[str], deadline: float) -> list[float]:
         count = partial(count_tokens, tokenizer=settings.MEMOS_TOKENIZER)
-        # The model reads the question anew with each of the texts.
+        # The model reads the question again with each of the texts.
         tokens = count(question) * len(texts) + sum(map(count, texts))
         planned = PlannedCall(ModelKind.RERANK, ModelPurpose.RERANK, self._shape.provider, self._model, tokens)
         with announce(planned) as answered:
@@ -91,7 +91,7 @@ class EndpointReranker:
         return check_scores([ordered[index] for index in range(len(texts))], texts, f"The rerank endpoint {self._url}")
 
     def _post(self, body: bytes, deadline: float) -> tuple[int, bytes]:
-        """(status, content). The client's own timeout is for each wait; `deadline` bounds an answer that trickles."""
+        """Return (status, content). `deadline` stops an answer that trickles: the client's timeout is per read."""
         headers = {"Content-Type": "application/json"}
         content = bytearray()
         try:
@@ -117,7 +117,7 @@ class EndpointReranker:
 
 
 def endpoint_kind(shape: Shape) -> RerankerKind:
-    """A kind of reranker at MEMOS_RERANK_URL that is asked in this shape."""
+    """Return a kind of reranker at MEMOS_RERANK_URL with this API."""
 
     def make() -> EndpointReranker:
         return EndpointReranker(
@@ -133,7 +133,7 @@ def endpoint_kind(shape: Shape) -> RerankerKind:
 
 
 def _read_tokens(answer: Any) -> int | None:
-    """What Jina and vLLM say that they read; None where nothing is said."""
+    """Return the tokens that Jina and vLLM report, None if there is no report."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     said = usage.get("total_tokens") if isinstance(usage, dict) else None
     return said if isinstance(said, int) and said >= 0 else None

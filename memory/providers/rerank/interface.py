@@ -1,4 +1,4 @@
-"""What a reranker is, and how one is made of the settings."""
+"""Defines rerankers, and how they are created from the settings."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Protocol
 
 
 class Reranker(Protocol):
-    """Reads a question and a text together, and says how well the text answers."""
+    """Reads a question and a text together, and scores how well the text answers."""
 
     @property
     def name(self) -> str:
-        """What people read: the provider and its model."""
+        """The provider and its model, for people."""
         ...
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """A finite score a text, in their order; higher is better, the scale is the model's own.
+        """Return a finite score for each text, in order; higher is better, and the scale depends on the model.
 
-        Raises RerankUnavailable, also when MEMOS_RERANK_TIMEOUT_SECONDS are over.
+        Raise RerankUnavailable on failure, including after MEMOS_RERANK_TIMEOUT_SECONDS.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RerankerKind:
-    """A kind of reranker, and how it is made of the settings. It needs the setting `needs`, which names `what`."""
+    """A kind of reranker, created from the settings by `make`. `needs` is a required setting, `what` describes it."""
 
     needs: str
     what: str

@@ -1,4 +1,4 @@
-"""Jina's API."""
+"""The rerank API of Jina."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A cross-encoder from a local folder on ONNX Runtime: nothing is downloaded.
+"""Runs a cross-encoder from a local folder on ONNX Runtime, without downloads.
 
-The folder is one as published with an ONNX export: `model.onnx` or `onnx/model.onnx`, and `tokenizer.json`. The graph
-takes `input_ids`, `attention_mask` and, if it wants, `token_type_ids` [batch, tokens], and gives one logit a pair
+The folder has the layout of a published ONNX export: `model.onnx` or `onnx/model.onnx`, and `tokenizer.json`. The graph
+takes `input_ids`, `attention_mask` and optionally `token_type_ids` [batch, tokens], and returns one logit per pair
 [batch] or [batch, 1], or two [batch, 2] (unrelated, related). Source: Nogueira & Cho 2019 (Passage Re-ranking with
 BERT).
 """
@@ -26,16 +26,16 @@ from memory.providers.rerank.interface import RerankerKind
 from memory.providers.rerank.scores import check_scores
 
 FILES = ("model.onnx", "onnx/model.onnx")
-# Tokens a run, padding included: one long pair, or a handful of short ones.
+# Tokens per run including padding: one long pair, or a handful of short ones.
 RUN_TOKENS = 1024
-# A text is cut to this many characters for each token that the model reads, so that a long one costs no time.
+# A text is cut to this many characters for each token that the model reads, so that long ones cost no extra time.
 CHARS_A_TOKEN = 16
 _PADDING = ("[PAD]", "<pad>")
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class OnnxReranker:
-    """The model in `folder`; `file` names the graph in it where it is none of FILES (`onnx/model_int8.onnx`).
+    """The model in `folder`; `file` names the graph if it isn't one of `FILES`, as in `onnx/model_int8.onnx`.
 
     Pairs are cut to `max_tokens` (or to what the model reads, if less), the longer of the two first, sorted by length
     and run in groups, `threads` of them at a time. `timeout` (seconds) bounds the runs, not the loading.
@@ -79,7 +79,7 @@ class OnnxReranker:
     def _logits(self, session: Any, inputs: dict[str, np.ndarray], count: int) -> np.ndarray:
         try:
             logits = np.asarray(session.run(None, inputs)[0], dtype=np.float64)
-        except Exception as error:  # the runtime has a class of its own for each way a run can fail
+        except Exception as error:  # the runtime has a separate class for each way a run can fail
             raise RerankUnavailable(f"{self.name} cannot be run: {_first_line(error)}") from error
         if logits.shape == (count,):
             return logits
@@ -105,7 +105,7 @@ class OnnxReranker:
 
     @cached_property
     def _pad(self) -> int:
-        """The id of padding, which some models (RoBERTa's) tell from text by its id."""
+        """The id of padding, because some models (such as RoBERTa) recognise it by its id."""
         declared = (self._tokenizer.padding or {}).get("pad_id")
         known = [self._tokenizer.token_to_id(token) for token in _PADDING]
         found = [number for number in (declared, *known) if number is not None]
@@ -118,22 +118,22 @@ class OnnxReranker:
         graph = next((path for name in names if (path := self._folder / name).is_file()), None)
         if graph is None:
             self._existing(names[0])
-        # Its import starts a thread, which a web worker forked afterwards would miss and abort on when it ends.
+        # Its import starts a thread, which a web worker forked later lacks, so that it aborts at exit.
         import onnxruntime  # noqa: PLC0415
 
         options = onnxruntime.SessionOptions()
-        # Groups go side by side, each on one thread, as in memory.providers.embedding.minilm.
+        # Groups run in parallel, each on one thread, as in memory.providers.embedding.minilm.
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
             return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # the runtime has a class of its own for each way a file can be damaged
+        except Exception as error:  # the runtime has a separate class for each way a file can be damaged
             raise RerankUnavailable(f"{graph} cannot be loaded: {_first_line(error)}") from error
 
     @cached_property
     def _input_types(self) -> dict[str, Any]:
-        """The graph's inputs and their types."""
+        """The graph's inputs with their types."""
         types = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
         declared = {entry.name: types.get(entry.type) for entry in self._session.get_inputs()}
         if "input_ids" not in declared or not set(declared) <= set(_INPUTS) or None in declared.values():
@@ -144,7 +144,7 @@ class OnnxReranker:
         return declared
 
     def _window(self) -> int:
-        """Tokens that the model reads by its tokenizer_config.json; where that is silent, the settings' number."""
+        """Return how many tokens the model reads by its tokenizer_config.json, or else the number in the settings."""
         source = self._folder / "tokenizer_config.json"
         if not source.is_file():
             return self._max_tokens
@@ -167,7 +167,7 @@ class OnnxReranker:
 
 
 def _groups(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
-    """Rows in groups of like length, at most RUN_TOKENS tokens a group with its padding."""
+    """Yield groups of rows with similar lengths, of at most `RUN_TOKENS` tokens including padding."""
     group: list[int] = []
     for row in sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids)):
         if group and len(encodings[row].ids) * (len(group) + 1) > RUN_TOKENS:

@@ -1,4 +1,4 @@
-"""The reranker that the settings name. Its libraries are imported when it is first used."""
+"""Finds the reranker of the settings, and imports its libraries on first use."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from memory.providers.rerank.interface import Reranker, RerankerKind
 
 
 def find_reranker() -> Reranker | None:
-    """The reranker that the settings name, made once a process; None when it is off.
+    """Return the reranker of the settings, created once per process, or None if it is off.
 
-    Raises RerankUnavailable when a setting that it needs is empty.
+    Raise RerankUnavailable if a setting that it needs is empty.
     """
     name = settings.MEMOS_RERANK_PROVIDER
     return None if name == OFF else _make(name)
 
 
 def find_kind(name: str) -> RerankerKind:
-    """How one of PROVIDERS is made."""
+    """Return the kind of one of `PROVIDERS`."""
     kind: RerankerKind = import_module(f"memory.providers.rerank.{name}").KIND
     return kind
 

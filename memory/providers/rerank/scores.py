@@ -1,4 +1,4 @@
-"""What every reranker's scores must be."""
+"""Validates the scores of rerankers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from memory.errors import RerankUnavailable
 
-# No model's scores come near; NaN is not below it either.
+# No model's scores are nearly as large. NaN fails the comparison, too.
 LARGEST = 1e9
 
 
 def check_scores(scores: Sequence[float], texts: Sequence[str], source: str) -> list[float]:
-    """The scores, one a text and each a number that can be reckoned with. Raises RerankUnavailable, naming `source`."""
+    """Return the scores if there is a usable one for each text. Raise RerankUnavailable naming `source` if not."""
     if len(scores) != len(texts):
         raise RerankUnavailable(f"{source} gave {len(scores)} scores to {len(texts)} texts.")
     if not all(abs(score) < LARGEST for score in scores):

@@ -1,4 +1,4 @@
-"""Hugging Face's text-embeddings-inference."""
+"""The rerank API of Hugging Face's text-embeddings-inference."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ def _body(model: str, question: str, texts: list[str]) -> dict[str, Any]:
     return {"query": question, "texts": texts, "raw_scores": True, "truncate": True}
 
 
-# As many texts as it takes when it is started without --max-client-batch-size.
+# The maximum batch of a server that is started without --max-client-batch-size.
 SHAPE = Shape("tei", _body, "score", 32)
 KIND = endpoint_kind(SHAPE)

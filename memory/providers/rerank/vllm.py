@@ -1,4 +1,4 @@
-"""vLLM's server."""
+"""The rerank API of vLLM's server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.providers.rerank.endpoint import Shape, endpoint_kind
 
 
 def _body(model: str, question: str, texts: list[str]) -> dict[str, Any]:
-    # -1: as many as the model reads; without it vLLM refuses a longer text.
+    # -1 means as many tokens as the model reads; without it vLLM refuses longer texts.
     return {**cohere.body(model, question, texts), "truncate_prompt_tokens": -1}
 
 

@@ -1,4 +1,4 @@
-"""Search arms. Each maps (scope, question) to scored memory ids of the namespace, best first."""
+"""The retrievers ("arms"): each maps (scope, question) to scored memory ids of the namespace, best first."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 
 class ArmHit(NamedTuple):
-    """One memory as one arm sees it: `score` in the arm's own unit, higher is better; 0 and below is no relation.
+    """Holds a memory that one retriever found.
 
-    `memory_id` is the id as text: hundreds of them are keys of a question's dictionaries, and text is hashed once.
-    `rank` is its place in the arm (1 is first).
+    `memory_id`: the id as text, because a string caches its hash, and hundreds of ids are dictionary keys for each
+    question. `score`: in the retriever's own unit, higher is better; 0 and below means unrelated. `rank`: its place (1
+    is first).
     """
 
     memory_id: str
@@ -18,9 +19,9 @@ class ArmHit(NamedTuple):
 
 
 class WordHits(NamedTuple):
-    """What the search by words found, best first, in a namespace of `memories` memories.
+    """Holds the hits of the search by words, best first, in a namespace of `memories` memories.
 
-    `holding`: by term of the question, how many memories hold it; a term that none holds is not there.
+    `holding`: the number of memories that hold each term of the question, without terms that none holds.
     """
 
     hits: list[ArmHit]
@@ -29,7 +30,7 @@ class WordHits(NamedTuple):
 
 
 class ArmStanding(NamedTuple):
-    """Where one memory stands in an arm, exactly: its score there, its place (1 is first) and of how many."""
+    """Holds the exact score of a memory in one retriever, its place (1 is first), and the number of memories ranked."""
 
     score: float
     rank: int

@@ -6,11 +6,12 @@ import math
 
 from memory.text.question_frames import FRAME_TERMS, TERM_WORTH
 
-# Robertson et al. 1995. Lower than the usual 1.2 and 0.75: turns are short, and a word said twice says little more.
+# The parameters of BM25 (Robertson et al. 1995). They are lower than the usual 1.2 and 0.75, because turns are short,
+# and a repeated word adds little.
 K1 = 0.9
 B = 0.6
 
-# `term_idf` as SQL, of a row with `term` and `holding`, under the `memories` of `c`; `framing` are the FRAME_TERMS.
+# `term_idf` in SQL, for a row with `term` and `holding` and the `memories` of `c`; `framing` has the FRAME_TERMS.
 IDF = (
     "ln(1 + (c.memories - least(holding, c.memories) + 0.5) / (holding + 0.5::float8)) "
     f"* CASE WHEN term = ANY(%(framing)s::text[]) THEN {TERM_WORTH} ELSE 1 END"
@@ -18,12 +19,12 @@ IDF = (
 
 
 def idf(*, holding: float, memories: float) -> float:
-    """Computes the weight (> 0) of a term that `holding` of `memories` memories hold."""
+    """Computes the inverse document frequency (> 0) of a term that `holding` of `memories` memories hold."""
     return math.log(1 + (memories - min(holding, memories) + 0.5) / (holding + 0.5))
 
 
 def term_idf(term: str, *, holding: float, memories: float) -> float:
-    """Computes `idf` of a question's `term`: one that questions are made of counts TERM_WORTH."""
+    """Computes the `idf` of a question's `term`; terms that frame questions (FRAME_TERMS) count TERM_WORTH of it."""
     return idf(holding=holding, memories=memories) * (TERM_WORTH if term in FRAME_TERMS else 1.0)
 
 

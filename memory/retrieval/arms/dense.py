@@ -1,7 +1,7 @@
-"""Searches by meaning: cosine similarity, exact, or along an HNSW index of pgvector in a large namespace that has one.
+"""Searches by meaning (cosine similarity): exactly, or along a pgvector HNSW index in a large namespace that has one.
 
-The index holds the searchable vectors of one namespace and nothing else, so no other tenant's vector is in its way. It
-is part of each write, so a memory is found as soon as it is written.
+An index holds only the searchable vectors of one namespace, so other tenants' vectors cannot crowd out results. Each
+write updates it, so a memory can be found as soon as it is written.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from memory.types import Scope
 
 Row = TypeVar("Row")
 
-# Passages that are looked at for each memory wanted: more only where the nearest are of few memories.
+# The number of passages to read for each memory wanted; more are read only if the nearest belong to few memories.
 _PASSAGES_EACH = 2
-# Vectors that a search along an index keeps in view on its way. Measured by bench/scale.py, recall@10.
+# The size of the candidate list of a search along an index (hnsw.ef_search), chosen by recall@10 in bench/scale.py.
 IN_VIEW = 400
-# Vectors that such a search with a filter looks at before it gives up; pgvector's own limit.
+# The limit on vectors that a filtered search along an index reads (hnsw.max_scan_tuples), which is pgvector's default.
 LOOKED_AT = 20_000
 
-# Relaxed: what a later step of the scan finds may be nearer; all of it is put in order at the end.
+# A later step of a scan in relaxed order may return nearer vectors; the statement sorts all of them at the end.
 _SETTINGS = f"""
 SELECT set_config('hnsw.ef_search', '{IN_VIEW}', false), set_config('hnsw.iterative_scan', 'relaxed_order', false),
        set_config('hnsw.max_scan_tuples', '{LOOKED_AT}', false)
@@ -44,8 +44,8 @@ _EXACT = """
     ORDER BY embedding <=> %(vector)s::halfvec, memory_id DESC
     LIMIT {passages}
 """
-# The length of a vector is part of the index's expression. The condition is asked of each vector on the way: a join
-# would gather all that meet it before the first one is compared.
+# The number of dimensions is part of the index's expression. The condition is a subquery that is evaluated for each
+# vector that the scan meets, because a join would collect all matching memories before the first comparison.
 _ALONG_INDEX = """
     SELECT v.memory_id, v.embedding::halfvec({dimensions}) <=> %(vector)s::halfvec({dimensions}) AS distance
     FROM memory_memoryvector v
@@ -78,8 +78,11 @@ SELECT count(*) FROM (
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Describes a search for the `limit` memories nearest to a question that meet a predicate, `name` in its statement:
-    through so many `passages`, exactly or `along_index`."""
+    """Describes a search for the `limit` nearest memories that meet a predicate.
+
+    `name`: its name in the statement. `passages`: the number of nearest passages that are read. `along_index`: whether
+    an HNSW index is used.
+    """
 
     name: str
     predicate: SqlCondition | None
@@ -88,8 +91,10 @@ class Nearest:
     along_index: bool
 
     def expressions(self, dimensions: int) -> str:
-        """Writes the search as common table expressions: `name` (memory_id, cosine) and `name_passages`. They take the
-        parameters of `parameters_of`, and those of the predicate."""
+        """Returns the SQL of the search: common table expressions `name` (memory_id, cosine) and `name_passages`.
+
+        They take the parameters of `parameters_of` and of the predicate.
+        """
         if self.along_index:
             condition = _CONDITION.format(condition=self.predicate.sql) if self.predicate else ""
             passages = _ALONG_INDEX.format(dimensions=dimensions, condition=condition, passages=self.passages)
@@ -98,22 +103,24 @@ class Nearest:
         return _NEAREST.format(name=self.name, passages=passages, limit=self.limit)
 
     def go_on(self, memories: int, passages: int) -> Nearest:
-        """Returns itself if the search was complete, or else the search to run instead; it has found so many `memories`
-        in so many `passages`."""
+        """Returns the search to run next, which is itself if it was complete.
+
+        `memories` and `passages`: the numbers of memories and passages that it found.
+        """
         if memories == self.limit:
             return self
         if passages == self.passages:
-            # Many of the nearest passages are of the same memories: look further.
+            # Many of the nearest passages belong to the same memories, so more passages are read.
             return replace(self, passages=4 * self.passages)
-        # Along an index what the search lacks may be anywhere.
+        # A search along an index that found too few passages is repeated exactly.
         return replace(self, along_index=False)
 
 
 def nearest(
     scope: Scope, question: Question, *, limit: int, name: str = "near", predicate: SqlCondition | None = None
 ) -> Nearest:
-    """Chooses how to find the nearest memories: along an index, unless the namespace has none or so few memories meet
-    the predicate that comparing all of them is quicker."""
+    """Chooses how to search: along an index if there is one, unless the predicate leaves so few memories that comparing
+    all of them is faster."""
     passages = limit * _PASSAGES_EACH
     along_index = (
         is_large(scope)
@@ -126,9 +133,9 @@ def nearest(
 def run(
     searches: Sequence[Nearest], fetch_row: Callable[[Sequence[Nearest]], tuple[Row, Sequence[tuple[int, int]]]]
 ) -> Row:
-    """Runs a statement with these searches until each of them is complete, and returns its row.
+    """Runs a statement with these searches until all of them are complete, and returns its row.
 
-    `fetch_row` returns the row, and how many memories in how many passages each search has found.
+    `fetch_row` runs it, and returns the row and for each search the numbers of memories and of passages found.
     """
     while True:
         if any(search.along_index for search in searches):
@@ -141,7 +148,7 @@ def run(
 
 
 def parameters_of(scope: Scope, question: Question, *, preferences: bool) -> dict[str, Any]:
-    """Returns the parameters of searches by meaning; without `preferences` they find none."""
+    """Returns the parameters of searches by meaning; without `preferences`, exact ones leave preferences out."""
     return {
         "vector": halfvec_literal(question.vector),
         "length": question.length,
@@ -152,19 +159,18 @@ def parameters_of(scope: Scope, question: Question, *, preferences: bool) -> dic
 
 
 def search(scope: Scope, question: Question, *, limit: int, preferences: bool = True) -> list[ArmHit]:
-    """Returns the `limit` nearest searchable memories that meet the predicate, or all if they are fewer; 1 − cosine
-    distance (−1..1).
+    """Returns the `limit` nearest searchable memories that meet the predicate, or all if there are fewer.
 
-    A memory is as near as its nearest passage. Tenant and predicate are part of the search: no other row is looked at,
-    so none can be crowded out; nor, without `preferences`, by these, but along an index. Scores are exact always;
-    along an index a few of the nearest may be missing.
+    A score is 1 − the cosine distance (−1..1) of the memory's nearest passage, and always exact. Tenant and predicate
+    are part of the search, so other rows cannot crowd out results. Without `preferences`, an exact search also leaves
+    preferences out. A search along an index may miss a few of the nearest.
     """
     chosen = nearest(scope, question, limit=limit, predicate=question.predicate)
     return _search(scope, question, chosen, preferences=preferences)
 
 
 def exact(scope: Scope, question: Question, *, limit: int, preferences: bool = True) -> list[ArmHit]:
-    """Searches like `search`, by comparing every vector of the namespace that the predicate leaves."""
+    """Searches like `search`, but always compares every vector of the namespace that the predicate leaves."""
     chosen = Nearest("near", question.predicate, limit, limit * _PASSAGES_EACH, along_index=False)
     return _search(scope, question, chosen, preferences=preferences)
 
@@ -186,14 +192,15 @@ def _search(scope: Scope, question: Question, chosen: Nearest, *, preferences: b
 
 
 def is_preparable(search: Nearest) -> bool:
-    """Tells whether one plan is right for all: an exact search has one for every size of tenant, but not for every
-    filter; an index is of one namespace, which the planner must see."""
+    """Tells whether the search may be a prepared statement, with one plan for all namespaces.
+
+    A filter needs a separate plan, and the planner uses a namespace's index only if it sees the namespace's id.
+    """
     return search.predicate is None and not search.along_index
 
 
 def _is_met_often(scope: Scope, predicate: SqlCondition, *, passages: int) -> bool:
-    """Tells whether so many memories meet the predicate that a search meets enough of them among the LOOKED_AT
-    nearest."""
+    """Tells whether enough memories meet the predicate for a search along the index, which reads LOOKED_AT vectors."""
     enough = max(LOOKED_AT // 2, 2 * passages * count_memories(scope) // LOOKED_AT)
     [(met,)] = fetch(
         _COUNT.format(condition=predicate.sql),
@@ -215,8 +222,7 @@ FROM near own, near WHERE own.memory_id = %(memory_id)s::uuid GROUP BY own.dista
 
 
 def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> ArmStanding | None:
-    """Returns where a memory stands among all that have a vector and meet the predicate; None if it is not one of
-    them."""
+    """Returns the standing of a memory among all that have a vector and meet the predicate; None if it does not."""
     parameters = {
         **parameters_of(scope, question, preferences=True),
         "memory_id": memory_id,

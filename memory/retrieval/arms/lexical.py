@@ -1,4 +1,4 @@
-"""Searches by words: BM25 over the postings, of all words in small namespaces, of rarer ones first in large ones."""
+"""Searches by words, with BM25 over postings: by all words in small namespaces, by rare ones first in large ones."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from memory.retrieval.size import is_large
 from memory.text.question_frames import FRAME_TERMS
 from memory.types import Scope
 
-# Preferences say again what turns say: how rare a word is, and how long a memory, they leave as it was without them.
-# Left to the planner, each posting of a common word is a look-up of its memory: 760 ms instead of 240 ms where one is
-# in all of 100,000 memories. Equals to seven digits are equal: sums of the same numbers in another order are not the
-# same to sixteen.
+# Preferences repeat what turns say, so they do not count for the rarity of words and the mean length. They are
+# materialized, because the planner would look up the memory of each posting: 760 ms instead of 240 ms for a word that
+# is in all of 100,000 memories. Scores are compared with seven digits (float4), because sums of the same numbers in
+# another order differ in the sixteenth.
 _WORDS = f"""
 preferences AS MATERIALIZED (
     SELECT id, length FROM memory_memory
@@ -58,12 +58,12 @@ FROM (SELECT array_agg(memory_id::text), array_agg(score) FROM worded) AS w, cor
 
 
 def search(scope: Scope, question: Question, *, limit: int) -> WordHits:
-    """Returns the `limit` memories with the highest BM25 score (≥ 0) under the namespace's own term statistics, with
-    these. Words that questions are made of, whatever they are about (`text/question_frames.py`), count half.
+    """Returns the `limit` memories with the highest BM25 score (≥ 0), and the term statistics of the namespace.
 
-    A predicate narrows which memories are scored; how rare a term is, the whole namespace says, without its
-    preferences, which only questions that search them find. In a large namespace without a predicate, common words rank
-    what rarer ones find (`rare_terms`), and preferences count as all memories do.
+    Words that frame questions, whatever they are about (`text/question_frames.py`), count half. A predicate limits
+    which memories are scored; the rarity of terms is always that in the whole namespace without its preferences, which
+    are only found by questions that search preferences. In a large namespace without a predicate, rarer words find
+    memories and common words only help to rank them (`rare_terms`), and preferences count like other memories.
     """
     if not question.terms:
         return WordHits([], 0.0, {})
@@ -71,13 +71,13 @@ def search(scope: Scope, question: Question, *, limit: int) -> WordHits:
 
 
 def exact(scope: Scope, question: Question, *, limit: int) -> WordHits:
-    """Searches like `search`, by scoring every memory that holds one of the terms."""
+    """Searches like `search`, but always scores every memory that holds one of the terms."""
     return _search(_with_all_words(question), scope, question, limit=limit)
 
 
 def _search(words: str, scope: Scope, question: Question, *, limit: int) -> WordHits:
     statement, parameters = _FOUND.format(words=words), parameters_of(scope, question, limit=limit)
-    # Without a filter its plan is the same for every tenant: the postings' key, then hashes.
+    # One plan (look-ups by the postings' key, then hashes) fits every namespace, unless there is a filter.
     [row] = fetch(statement, parameters, prepared=question.predicate is None)
     return make_hits(*row)
 
@@ -89,15 +89,17 @@ def make_hits(
     terms: list[str] | None,
     holding: list[int] | None,
 ) -> WordHits:
-    """Makes the hits of what the query found, best first, with the counts of the terms that memories hold."""
+    """Makes hits, best first, of the columns that the statement returns, with the counts of the terms."""
     ranked = enumerate(zip(ids or (), scores or (), strict=True), start=1)
     hits = [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in ranked]
     return WordHits(hits, memories, dict(zip(terms or (), holding or (), strict=True)))
 
 
 def with_words(scope: Scope, question: Question) -> str:
-    """Returns the common table expressions of the search: `worded` (memory_id, score), `held` (term, holding) and
-    `corpus` (memories). Their parameters are those of `parameters_of`."""
+    """Returns the SQL of the search, as common table expressions that take the parameters of `parameters_of`.
+
+    They are `worded` (memory_id, score), `held` (term, holding) and `corpus` (memories).
+    """
     if question.predicate is None and is_large(scope):
         return rare_terms.WORDS
     return _with_all_words(question)
@@ -131,8 +133,10 @@ SELECT score, place, found FROM (
 
 
 def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> ArmStanding | None:
-    """Returns where a memory stands among all that share a word with the question and meet the predicate; None if it
-    shares none."""
+    """Returns the standing of a memory among all that share a word with the question and meet the predicate.
+
+    Returns None if the memory is not one of them.
+    """
     if not question.terms:
         return None
     parameters = parameters_of(scope, question, limit=None) | {"memory_id": str(memory_id)}

@@ -1,7 +1,7 @@
-"""The preferences that a request for advice is to be answered with: what it asks for is near to them in meaning.
+"""Finds the preferences that fit a request for advice, by meaning.
 
-And so are what people say of themselves in turns of which no rule made a preference, as far as it is among what is
-nearest. The same statements for both ways of searching, so that they agree.
+It also finds turns in which people speak of themselves without a rule having made a preference of them, among the
+memories nearest to the request. Both ways of searching (SQL and columns) use these statements, so that they agree.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from memory.text.requests import take_generality
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
-# The nearest preferences are looked at, and the best of them are candidates, with the turns that they rest on.
+# COMPARED preferences, the nearest, are compared; the best MOST of them and their source turns become candidates.
 COMPARED = 300
 MOST = 60
-# So many memories, the nearest, are looked through for turns in which somebody speaks of themselves.
+# The number of nearest memories that are searched for turns in which people speak of themselves.
 SPOKEN = 120
-# Below LEAST a preference has nothing to do with the request (of other kinds of things, 96 in 100 are below it); from
-# FULL on it is as near as any. Both in cosine, less what it has in common with all requests.
+# A preference below LEAST has nothing to do with the request (96 % of those about other kinds of things are below it);
+# from FULL on, it fits fully. Both are cosines less the part that the preference has in common with all requests.
 LEAST, FULL = 0.05, 0.45
-# A turn tells more of what its clause is about than the clause, which loses so much; that counts where the turn is
-# about much else.
+# A clause loses this much against its whole turn, which tells more about its subject. It matters if the turn is mostly
+# about other things.
 CLAUSE = 0.05
 
 _NEAREST = f"""
@@ -64,8 +64,10 @@ WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(near)s::uuid[]) AND m.r
 
 
 def match(scope: Scope, question: Question) -> dict[str, float]:
-    """What the preferences, and what people say of themselves, say of the request: 0..1 by memory id, of those that say
-    something. A preference and its turns have the same."""
+    """Returns how well preferences, and turns in which people speak of themselves, fit the request, by memory id.
+
+    The values are above 0 and at most 1. A preference and its source turns get the same value.
+    """
     if question.requests is None:
         return {}
     parameters = {

@@ -1,23 +1,25 @@
-"""Searches by words in a large namespace: rarer terms find memories, common ones help to rank them.
+"""Searches by words in a large namespace: rare terms find memories, and common terms help to rank them.
 
-A term that a fifth of half a million memories hold says little of any of them and costs most of the time. How many hold
-a common term is counted by the worker (CommonTerm). Terms are read from the rarest on, up to a budget of postings; the
-rest is looked up for the best that those found. As in the MaxScore of Turtle & Flood (1995) rare terms decide who is
-looked at; other than there, a bound that proves the rest irrelevant is not computed.
+A term that a fifth of half a million memories hold says little about any of them, and would take most of the time. The
+worker counts the holders of common terms (CommonTerm). Postings are read from the rarest term on, up to a budget; the
+remaining terms are looked up only for the best memories found so far. As in MaxScore (Turtle & Flood 1995), rare terms
+decide which memories are scored, but no bound is computed that would prove the others irrelevant.
 """
 
 from __future__ import annotations
 
 from memory.retrieval.arms.bm25 import IDF, weight
 
-# Held by this many memories, a term of a large namespace is counted by the worker.
+# The worker counts terms of large namespaces that at least this many memories hold.
 COMMON = 1000
-# Postings that a search reads: at least, as a share of the memories, at most. Recall of the top 10 (bench/scale.py) is
-# 0.998 with 8,000 of 100,000 memories, and of 500,000 0.96 with 8,000, 0.99 with 20,000.
+# The budget of postings that a search reads: the least, a share of the memories, and the most. Recall of the top 10
+# (bench/scale.py) is 0.998 with 8,000 postings for 100,000 memories; for 500,000 it is 0.96 with 8,000 and 0.99 with
+# 20,000.
 BUDGET = 8_000
 BUDGET_SHARE = 0.04
 BUDGET_MOST = 40_000
-# Memories, for each one asked for, that the rarest term beyond the budget is looked up of, and the other ones too.
+# The number of memories, for each one requested, for which the rarest term beyond the budget is looked up (LOOKED_UP),
+# and for which the other terms are looked up as well (LOOKED_UP_WHOLLY).
 LOOKED_UP = 6
 LOOKED_UP_WHOLLY = 3
 
@@ -28,10 +30,10 @@ def budget_parameters() -> dict[str, float]:
 
 
 _MEAN = "(SELECT mean_length FROM corpus)"
-# Terms that the worker has not counted are held by few: counting them reads no more than searching them does. Terms are
-# read from the rarest on, as many as the budget allows; the rarest is left out only when it alone is beyond it. Then
-# its newest holders are read, enough to fill the answer when all terms are too common. The rarest term beyond the
-# budget is looked up of many, and decides of whom the others are.
+# Terms that the worker has not counted have few holders, so counting them reads no more than searching them does. Terms
+# are read from the rarest on, as many as the budget allows; the rarest is left out only if it alone exceeds the budget.
+# The newest holders of the rarest term beyond the budget are read as well, which fills the answer if all terms are too
+# common. That term is looked up for many memories, and decides for which of them the other terms are looked up.
 WORDS = f"""
 corpus AS MATERIALIZED (
     SELECT greatest(sum(memories), 1)::float8 AS memories,

@@ -1,5 +1,5 @@
-"""The index of a namespace as columns in the memory of this process: what the SQL arms find, by array arithmetic.
+"""The index of a namespace as columns in this process's memory, which find the same as the SQL retrievers.
 
-`store` keeps them current, `candidates` searches them. Where there are none, or a question is narrowed, the SQL arms
-answer.
+`store` keeps them current, `candidates` searches them. SQL answers if a namespace has no columns here, and for
+questions with a predicate.
 """

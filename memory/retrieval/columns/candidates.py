@@ -1,4 +1,4 @@
-"""Finds the candidates of a question in the columns: the same memories, with the same values, as the SQL retrievers."""
+"""Finds the candidates of a question in the columns: the same memories with the same values as the SQL retrievers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ def find(
     taking_part: Collection[str],
     pool: int,
     preferences: Mapping[str, float],
-    topics: Mapping[str, float],
 ) -> Found:
-    """Finds the candidates of a question without a predicate; `pool`: the least number of memories from each retriever.
+    """Finds the candidates of a question without a predicate.
 
-    `preferences`: how well the preferences to be shown fit the request; `topics`: the nearness of the nearest topics'
-    memories.
+    `pool`: the least number of memories from each retriever. `preferences`: how well the preferences to be shown fit
+    the request, by memory id.
     """
     question = question.naming(columns.speakers_named(question.name_keys))
     size = len(columns)
@@ -50,13 +49,13 @@ def find(
             mentions[row] = worth
         found = np.concatenate([found, np.flatnonzero(mentions)])
     near = np.zeros(0, np.int64)
-    # The question's vector, which may still be in the making, is waited for here.
+    # This waits for the question's vector, if it is still being computed.
     measured = columns.cosines(question.vector)
     searched = np.ones(size, bool) if question.searches_preferences else ~columns.is_preference
     if "dense" in taking_part:
         near = columns.nearest(measured, limit=max(DENSE_POOL, pool), among=searched)
         ranks["dense"] = _ranks(columns, near)
-    told = columns.rows_of({**preferences, **topics})
+    told = columns.rows_of(preferences)
     found = np.concatenate([found, told])
     in_span = _in_span(columns.occurred, question)
     if "time" in taking_part and question.spans:
@@ -75,13 +74,12 @@ def find(
     if question.holding_at is not None:
         rows = rows[columns.valid_to[rows] > question.holding_at.timestamp()]
     rows = columns.in_order_of_ids(rows)
-    # The cosine is read for every candidate, whichever retriever found it.
+    # Every candidate gets its cosine, whichever retriever found it.
     found_here = _Measured(
         measured[rows],
         bm25[rows],
         mentions[rows],
         _values_of(columns, rows, preferences),
-        _values_of(columns, rows, topics),
         in_span[rows],
         _renumber_pairs(pairs, rows, size),
     )
@@ -101,7 +99,7 @@ def _ranks(columns: Columns, rows: np.ndarray) -> dict[str, int]:
 
 
 def _values_of(columns: Columns, rows: np.ndarray, values: Mapping[str, float]) -> np.ndarray:
-    """Looks up the value of each row in `values` by its id, 0 for others; most questions have none."""
+    """Looks up the value of each row by its id, 0 if there is none; most questions have no values at all."""
     if not values:
         return np.zeros(len(rows))
     return np.array([values.get(columns.ids[row], 0.0) for row in rows.tolist()], dtype=float)
@@ -115,7 +113,7 @@ def _in_span(occurred: np.ndarray, question: Question) -> np.ndarray:
 
 
 def _strongest(question: Question, rows: np.ndarray, cosine: np.ndarray, bm25: np.ndarray) -> np.ndarray:
-    """Returns the STRONG rows that are likely to lend to their neighbours, as the statement guesses them."""
+    """Returns the STRONG best rows by a first estimate of their score, which is that of the SQL statement."""
     if not len(rows):
         return rows
     best_cosine, best_bm25 = cosine[rows].max(), bm25[rows].max()
@@ -137,7 +135,6 @@ class _Measured(NamedTuple):
     bm25: np.ndarray
     mentions: np.ndarray
     preference: np.ndarray
-    topic: np.ndarray
     in_span: np.ndarray
     pairs: np.ndarray
 
@@ -154,7 +151,6 @@ def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured
         bm25=measured.bm25,
         mentions=measured.mentions,
         preference=measured.preference,
-        topic=measured.topic,
         tokens=columns.tokens[rows].astype(float),
         session=_renumber(columns.session[rows]),
         voice=_renumber(speakers.astype(np.int64) * 2 + agents),
@@ -170,7 +166,7 @@ def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured
 
 
 def _renumber_pairs(pairs: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
-    """Renumbers `pairs` by their places among `rows` (of `size` in all), without pairs that are not among them."""
+    """Renumbers `pairs` by their places among `rows` (of `size` in all), and drops pairs with other rows."""
     places = np.full(size, -1, np.int64)
     places[rows] = np.arange(len(rows))
     renumbered = np.column_stack([places[pairs[:, 0]], places[pairs[:, 1]], pairs[:, 2]])

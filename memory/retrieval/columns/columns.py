@@ -1,4 +1,4 @@
-"""Keeps the columns themselves: one row for each searchable memory, and the retrievers over them."""
+"""Implements the columns: one row for each searchable memory, and the retrievers over them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memory.retrieval.columns.names import NameIndex
 from memory.retrieval.columns.terms import TermIndex
 from memory.text.names import speaker_key
 
-# Sapphire's sums of 16-bit numbers are in 16 bits: too coarse to order by.
+# On Sapphire Rapids, simsimd sums 16-bit numbers in 16 bits, which is too coarse to rank by.
 simsimd.disable_capability("sapphire")
 
 # The approximate bytes of a row besides its arrays: its id as text, and the entry that finds its row.
 _ROW_BYTES = 250
 # The approximate bytes of the name of a session or a speaker, with its number.
 _NAME_BYTES = 200
-# A row that changes is appended at the end; with more gone than this share, all are read again.
+# A changed row is appended at the end and its old row removed; with a larger share of removed rows, all are read again.
 _GONE_SHARE = 0.3
 
 _TYPES: dict[str, Any] = {
@@ -46,11 +46,11 @@ _TYPES: dict[str, Any] = {
 
 
 class Row(NamedTuple):
-    """Holds a searchable memory as it is read. Times are seconds since the epoch; `valid_to` is infinite while it
-    holds.
+    """Holds a searchable memory as it is read.
 
-    `vectors`: float16 [passages, dimensions], of no passage while it waits for its vector. `postings`: (term,
-    frequency); `aliases`: ids of the names that it mentions, one for each mention.
+    Times are seconds since the epoch; `valid_to` is infinite while the memory holds. `vectors`: float16 [passages,
+    dimensions], empty while the memory waits for its vector. `postings`: (term, frequency). `aliases`: ids of the names
+    that it mentions, one for each mention.
     """
 
     id: str
@@ -71,17 +71,16 @@ class Row(NamedTuple):
 
 
 class TermStatistics(NamedTuple):
-    """Holds the statistics that BM25 needs of a whole namespace: the number of memories, and of their terms
-    together."""
+    """Holds the statistics of a namespace that BM25 needs: the number of memories, and the sum of their terms."""
 
     memories: int
     terms: int
 
 
 class Columns:
-    """Holds the searchable memories of a namespace under one model, as columns. Not thread-safe.
+    """Holds the searchable memories of a namespace under one embedding model, as columns. Not thread-safe.
 
-    Rows are numbered as they came; `found` in the methods holds such numbers.
+    Rows are numbered in the order in which they were added; methods take and return these numbers.
     """
 
     def __init__(self, dimensions: int) -> None:
@@ -89,7 +88,7 @@ class Columns:
         self._gone = 0
         self._arrays = {name: np.zeros(0, kind) for name, kind in _TYPES.items()}
         self._vectors = np.zeros((0, dimensions), np.float16)
-        # Passages after a memory's first, which few have.
+        # The further passages of the few memories that have more than one.
         self._more_rows = np.zeros(0, np.int32)
         self._more_vectors = np.zeros((0, dimensions), np.float16)
         self.ids: list[str] = []
@@ -134,7 +133,7 @@ class Columns:
 
     @property
     def are_worn(self) -> bool:
-        """Tells whether the share of removed rows calls for reading the columns again."""
+        """Tells whether the columns should be read again, because many rows were removed."""
         return self._gone > max(1_000, _GONE_SHARE * self._size)
 
     @property
@@ -148,7 +147,7 @@ class Columns:
         return self._speaker_keys
 
     def speakers_named(self, keys: Iterable[str]) -> frozenset[str]:
-        """Finds the `keys` that name a speaker, also by another name, and adds the keys of these speakers."""
+        """Returns the `keys` that name a speaker under any of their names, and the keys of these speakers."""
         known = self._known_speakers
         found = known.intersection(keys)
         for key in self.names.select_known(keys):
@@ -158,8 +157,7 @@ class Columns:
         return frozenset(found)
 
     def fill(self, rows: Sequence[Row], terms: TermIndex, lengths: np.ndarray) -> None:
-        """Fills the columns with the first rows. `terms` already holds their postings, by their places in `rows`,
-        and so does `lengths`."""
+        """Fills the empty columns. `terms` has the postings, and `lengths` the lengths, by the places in `rows`."""
         for row in rows:
             self._append(row)
         self._arrays["length"][: len(rows)] = lengths
@@ -171,7 +169,7 @@ class Columns:
         self.terms.add(self._append(row), row.postings)
 
     def remove(self, identity: str) -> None:
-        """Removes a memory that is gone or can no longer be searched, if it was here."""
+        """Removes a memory that is gone or can no longer be searched, if it is known."""
         self.kept.forget(identity)
         row = self._row_of.pop(identity, None)
         if row is None:
@@ -185,8 +183,10 @@ class Columns:
         self._places = None
 
     def cosines(self, vector: np.ndarray) -> np.ndarray:
-        """Computes the similarity (−1..1) of each row's nearest passage to `vector` [dimensions], times the length of
-        `vector`; 0 for rows without a vector."""
+        """Returns the cosine (−1..1) of each row's nearest passage to `vector` [dimensions], times the length of `vector`.
+
+        It is 0 for rows without a vector.
+        """
         wanted = vector.astype(np.float16)[None]
         cosines = _similarity(wanted, self._vectors[: self._size])
         if len(self._more_rows):
@@ -195,7 +195,7 @@ class Columns:
         return np.asarray(cosines * np.linalg.norm(vector))
 
     def nearest(self, cosines: np.ndarray, *, limit: int, among: np.ndarray | None = None) -> np.ndarray:
-        """Finds the `limit` rows with the highest cosine, best first; `among` [rows] says which are looked at."""
+        """Returns the `limit` rows with the highest cosine, best first; `among` [rows] is a mask of those to search."""
         searched = self.alive & self.has_vector
         if among is not None:
             searched &= among
@@ -205,10 +205,10 @@ class Columns:
     def by_words(
         self, asked: Sequence[str], statistics: TermStatistics, *, limit: int, preferences: bool
     ) -> tuple[np.ndarray, np.ndarray, WordHits]:
-        """Finds the `limit` rows with the highest BM25 score, best first, with their scores and the counts of
-        `lexical.search`.
+        """Returns the `limit` rows with the highest BM25 score, best first, their scores, and the term counts.
 
-        `preferences`: they are among the rows. The other memories decide how rare a term is, and how long a memory.
+        `preferences`: whether preferences are found. They never count for the rarity of terms and the mean length. The
+        counts are as in `lexical.search`.
         """
         scores = np.zeros(self._size)
         holding: dict[str, int] = {}
@@ -239,8 +239,10 @@ class Columns:
         return best, of_best, WordHits([], memories, holding)
 
     def around(self, rows: np.ndarray, *, turns: int) -> np.ndarray:
-        """Returns integers [pairs, 3]: `rows` and the rows of their sessions that are at most `turns` turns away, in
-        the order in which things happened: a row, its neighbour, and by how many turns that is later."""
+        """Returns pairs of `rows` and rows of the same session up to `turns` turns away, in order of occurrence.
+
+        The pairs are integers [pairs, 3]: a row, its neighbour, and by how many turns the neighbour is later.
+        """
         order, parts, places = self._by_time()
         rows = rows[~self.is_preference[rows]]
         if not len(rows):
@@ -307,8 +309,10 @@ class Columns:
         self._vectors = _resize(self._vectors, capacity)
 
     def _best(self, rows: np.ndarray, scores: np.ndarray, *, limit: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the `limit` best of `rows` by their `scores`, and these; of equals, to seven digits, the newer is
-        first."""
+        """Returns the `limit` best of `rows` by `scores`, and their scores; the newer is first among equals.
+
+        Scores are compared with seven digits (float32), as in SQL.
+        """
         rounded = -scores.astype(np.float32)
         if len(rows) > limit:
             kept = rounded <= np.partition(rounded, limit - 1)[limit - 1]
@@ -317,8 +321,11 @@ class Columns:
         return rows[order], scores[order]
 
     def _by_time(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the rows that are alive and no preferences by session, turns apart from the rest, in the order in
-        which they happened; a number for the session and kind of each of them; and the place of each row among them."""
+        """Returns the order of rows within their sessions; cached until a row changes.
+
+        The first array has the rows that are alive and not preferences, grouped by session and by turns or others, in
+        order of occurrence; the second has a number for the group of each; the third has the place of each row.
+        """
         if self._places is None:
             rows = np.flatnonzero(self.alive & ~self.is_preference)
             parts = self.session[rows].astype(np.int64) * 2 + (self.turn[rows] < 0)

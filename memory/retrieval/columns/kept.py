@@ -1,4 +1,4 @@
-"""Memories of a namespace that were read as hits, kept until they change."""
+"""Caches memories of a namespace that were read as hits, until they change."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from collections.abc import Iterable, Sequence
 
 from memory.retrieval.hit_memory import HitMemory
 
-# Of a namespace so many are kept; those that were read longest ago make room.
+# The limit on cached memories of a namespace; the oldest entries are dropped first.
 MOST_KEPT = 1_000
-# Longer texts are documents' chunks and whole conversations: reading them again is cheap beside what they take.
+# Longer texts (chunks of documents, whole conversations) are not cached: reading them again costs less than the space.
 LONGEST_KEPT = 4_000
-# About what one takes beside its text, with the words that were found in it.
+# The approximate size of a cached memory without its text, but with the words found in it.
 _MEMORY_BYTES = 2_300
-# And the terms of a newer memory that says otherwise, and of what it speaks of.
+# The approximate size of a newer memory that replaces words of it, with its terms.
 _LATER_BYTES = 6_000
 
 
 class KeptMemories:
-    """For several threads. `bytes`: about what they take. `moment` counts what was forgotten: what was read before is
-    not kept afterwards."""
+    """Caches memories by id; thread-safe.
+
+    `bytes`: the approximate size. `moment` counts removals, so that a memory that was read before a removal is not
+    cached after it.
+    """
 
     def __init__(self) -> None:
         self._memories: dict[str, HitMemory] = {}
-        # Of others, which have to be read again: the row that each was made of.
+        # Memories that must be read again each time, with the row that each was made of.
         self._rows: dict[str, tuple[tuple, HitMemory]] = {}
         self._lock = threading.Lock()
         self.bytes = 0
@@ -33,13 +36,13 @@ class KeptMemories:
         return len(self._memories)
 
     def get(self, ids: Iterable[str]) -> dict[str, HitMemory]:
-        """Those of `ids` that are kept."""
+        """Returns the cached memories among `ids`, by id."""
         with self._lock:
             found = [(identity, self._memories.get(identity)) for identity in ids]
         return {identity: memory for identity, memory in found if memory is not None}
 
     def keep(self, memories: Sequence[HitMemory], *, since: int) -> None:
-        """Keeps what was read at the moment `since`, unless something has changed since."""
+        """Caches memories that were read at `moment` `since`, unless any memory was removed in the meantime."""
         with self._lock:
             if since != self.moment:
                 return
@@ -52,13 +55,13 @@ class KeptMemories:
                 self._drop(oldest)
 
     def find_made_of(self, row: tuple) -> HitMemory | None:
-        """The memory that was made of the same row, which is read again: what was found in it needs no second look."""
+        """Returns the memory that was made of an equal row, which saves parsing it again, or None."""
         with self._lock:
             former, memory = self._rows.get(str(row[0]), (None, None))
         return memory if former == row else None
 
     def keep_made_of(self, row: tuple, memory: HitMemory) -> None:
-        """Keeps a memory for `find_made_of`, whatever changes."""
+        """Caches a memory for `find_made_of`, which compares the row, so that no change can make it stale."""
         with self._lock:
             if len(memory.text) <= LONGEST_KEPT:
                 self._drop_row(memory.id_text)
@@ -68,7 +71,7 @@ class KeptMemories:
                 self._drop_row(oldest)
 
     def forget(self, identity: str) -> None:
-        """A memory that has changed or is gone."""
+        """Removes a memory that has changed or is gone."""
         with self._lock:
             self.moment += 1
             self._drop(identity)

@@ -1,4 +1,4 @@
-"""Reads a namespace's index from PostgreSQL: all of it, what changed since, and what changed memories are now."""
+"""Reads a namespace's index from PostgreSQL: all of it, the ids that changed since, and the changed memories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory.retrieval.candidate_features import QUESTION_TOKENS
 from memory.retrieval.columns.columns import Columns, Row, TermStatistics
 from memory.retrieval.columns.terms import TermIndex
 
-# What transactions that the snapshot `seen` did not see have changed; rows before `oldest` it did see.
+# The changes of transactions that the snapshot `seen` did not see. It has seen all transactions before `oldest`.
 CHANGES = """(
     SELECT pg_current_snapshot()::text AS snapshot, s.memories, s.terms, c.memory_ids, c.alias_ids
     FROM (
@@ -69,17 +69,17 @@ SELECT id::text, key::text, entity::text FROM memory_entityalias WHERE namespace
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Which transactions have been seen, as PostgreSQL writes it: `xmin:xmax:in progress`."""
+    """Holds a snapshot of the transactions that have been seen, in PostgreSQL's text form `xmin:xmax:in progress`."""
 
     text: str
 
     @property
     def oldest(self) -> int:
-        """All transactions before this one have been seen, if they were committed."""
+        """Returns the id of the first transaction that may not have been seen; all committed ones before it have."""
         return int(self.text.split(":", 1)[0])
 
     def is_after(self, other: Snapshot) -> bool:
-        """Whether it has seen all that the other has."""
+        """Tells whether it has seen everything that the other has."""
         return all(own >= others for own, others in zip(self._bounds, other._bounds, strict=True))
 
     @property
@@ -90,8 +90,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed between two snapshots: ids of memories and of names of entities. `seen`: the later one, not before
-    `started` (monotonic seconds)."""
+    """Holds what changed between two snapshots: ids of memories and of names of entities.
+
+    `seen`: the later snapshot, which was taken after `started` (monotonic seconds). `statistics`: those of the
+    namespace as of then.
+    """
 
     seen: Snapshot
     statistics: TermStatistics
@@ -102,7 +105,11 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Memories as they are now. `out_of_search`: they are there, but are not searched. `gone`: they are no more."""
+    """Holds changed memories and names as they are now.
+
+    `rows`: searchable memories. `out_of_search`: ids of memories that exist but are not searched. `gone`: ids of
+    memories that no longer exist. `aliases`: (id, key, entity) of names.
+    """
 
     rows: list[Row]
     out_of_search: list[str]
@@ -111,26 +118,27 @@ class Changed:
 
 
 def read_changes(namespace_id: int, seen: Snapshot) -> Changes:
-    """What changed since `seen`."""
+    """Reads the changes since `seen`."""
     started = time.monotonic()
     [row] = fetch(_CHANGES, parameters_of_changes(seen) | {"namespace_id": namespace_id}, prepared=True, by_key=True)
     return changes_of(row, started)
 
 
 def parameters_of_changes(seen: Snapshot) -> dict[str, Any]:
-    """What CHANGES takes besides `namespace_id`."""
+    """Returns the parameters of CHANGES besides `namespace_id`."""
     return {"seen": seen.text, "oldest": seen.oldest}
 
 
 def changes_of(row: Sequence[Any], started: float) -> Changes:
-    """A row of CHANGES, in the order of its columns, asked for at `started` (monotonic seconds)."""
+    """Makes Changes of a row of CHANGES that was requested at `started` (monotonic seconds)."""
     snapshot, memories, terms, memory_ids, alias_ids = row
     return Changes(Snapshot(snapshot), TermStatistics(memories, terms), memory_ids or [], alias_ids or [], started)
 
 
 def read_all(namespace_id: int, model_id: int, dimensions: int) -> tuple[Columns, Snapshot]:
-    """All of it, as one snapshot has it."""
-    # What is sent first would be the transaction's first statement.
+    """Reads the whole index in one snapshot, and returns the columns and the snapshot."""
+    # The settings of row-level security are sent now; inside, they would come before SET TRANSACTION, which must be the
+    # first statement of a transaction.
     open_connection().send_reach()
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -148,7 +156,7 @@ def read_all(namespace_id: int, model_id: int, dimensions: int) -> tuple[Columns
 
 
 def read_changed(namespace_id: int, model_id: int, dimensions: int, changes: Changes) -> Changed:
-    """What the memories and names of `changes` are now."""
+    """Reads the current state of the memories and names of `changes`."""
     place = {"namespace_id": namespace_id, "model_id": model_id, "ids": uuid_array(changes.memory_ids)}
     rows: list[Row] = []
     there: set[str] = set()
@@ -176,7 +184,7 @@ def read_changed(namespace_id: int, model_id: int, dimensions: int, changes: Cha
 def _rows(
     place: dict[str, Any], *, those: str, of_memory: str, dimensions: int, there: set[str] | None = None
 ) -> Iterator[Row]:
-    """The searchable memories without their postings; `there` gets the ids of all that there are."""
+    """Yields the searchable memories without their postings; adds the ids of all existing ones to `there`."""
     prepared = bool(those)
     fixed = {"agent": Role.AGENT.value, "state": MemoryState.ACTIVE.value, "question_tokens": QUESTION_TOKENS}
     vectors: dict[str, list[np.ndarray]] = defaultdict(list)
@@ -195,12 +203,12 @@ def _rows(
 
 
 def _unpack(packed: Any) -> np.ndarray:
-    """A half-precision vector as PostgreSQL sends it: two 16-bit numbers before the values, all big-endian."""
+    """Unpacks a half-precision vector in pgvector's binary form: two 16-bit integers, then the values, big-endian."""
     return np.frombuffer(packed, ">f2", offset=4).astype(np.float16)
 
 
 def _all_postings(place: dict[str, Any], numbers: dict[str, int]) -> tuple[TermIndex, np.ndarray]:
-    """The postings of the memories, and the length of each in terms; `numbers`: their rows, in the order of ids."""
+    """Reads the postings of all memories, and the length of each in terms. `numbers`: the rows by id, in that order."""
     known = np.array([bytes.fromhex(identity.replace("-", "")) for identity in numbers], dtype="S16")
     lengths = np.zeros(len(known), np.int32)
     terms: list[str] = []

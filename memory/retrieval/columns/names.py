@@ -11,8 +11,10 @@ from memory.retrieval.entity_matches import TOLD_OF, EntityMatch
 
 
 class NameIndex:
-    """Holds entities by name, and the rows that mention them, once for each mention. Entities and names are ids as
-    text."""
+    """Holds entities by name, and the rows that mention them, once for each mention.
+
+    Entities and names (aliases) are ids as text.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, tuple[str, str]] = {}
@@ -58,7 +60,7 @@ class NameIndex:
                 yield self._names[other][0]
 
     def match(self, keys: Iterable[str], alive: np.ndarray) -> list[EntityMatch[int]]:
-        """Finds the entities that one of the `keys` names and a row that is `alive` [rows] mentions."""
+        """Finds the entities that the `keys` name and that a row mentions which is `alive` [rows]."""
         longest: dict[str, str] = {}
         for key in keys:
             for alias in self._by_key.get(key, ()):

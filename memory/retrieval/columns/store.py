@@ -1,9 +1,9 @@
-"""Which namespaces this process holds as columns, and how they are kept current.
+"""Holds namespaces as columns in this process, and keeps them current.
 
-A namespace is loaded in the background when it is first asked for; SQL answers meanwhile. Whoever asks reads first
-what has changed, in the statement that every search begins with, so what was written before a question is found by it.
-A thread looks each second for what changed in namespaces that nobody asks for, and says in Redis that it has: an
-erasure waits for that (`stores/index_holders.py`).
+A namespace is loaded in the background when it is first searched; SQL answers meanwhile. Each search begins with a
+statement that reads the changes, so a question finds everything that was written before it. A thread also reads the
+changes of all held namespaces once a second, and confirms that in Redis, because an erasure waits for it
+(`stores/index_holders.py`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from memory.types import Scope
 log = logging.getLogger("memos.columns")
 
 LOOK_EVERY_SECONDS = 1.0
-# More changes than this are not taken in while a question waits: all is read again, in the background.
+# If there are more changes than this, the namespace is read again in the background, and the question does not wait.
 MOST_CHANGES = 500
-# What nobody asks for any longer makes room.
+# A namespace that was not searched for this long is dropped.
 IDLE_SECONDS = 1800.0
 
 _Key = tuple[int, int]
@@ -44,7 +44,11 @@ _Key = tuple[int, int]
 
 @dataclass(slots=True)
 class _Held:
-    """Columns of one namespace, and what of its history they have. The lock is for both."""
+    """Holds the columns of one namespace, and the snapshot up to which they are current. The lock guards both.
+
+    `confirmed` and `asked`: when changes were last taken in, and when the namespace was last searched (monotonic
+    seconds).
+    """
 
     columns: Columns
     dimensions: int
@@ -56,21 +60,21 @@ class _Held:
 
 
 class ColumnStore:
-    """The namespaces that are held, those asked for longest ago first; `budget` bytes together."""
+    """Holds the columns of namespaces, up to `budget` bytes together; the least recently searched are dropped first."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self._lock = threading.Lock()
         self._held: OrderedDict[_Key, _Held] = OrderedDict()
         self._loading: set[_Key] = set()
-        # Those that are larger than the budget by themselves, and how many memories they had then.
+        # Namespaces that exceeded the budget by themselves, with the number of memories that they had then.
         self._too_large: dict[_Key, int] = {}
-        # To be loaded: a key, and how many dimensions its vectors have.
+        # Keys of namespaces to load, with the number of dimensions of their vectors; None ends the thread.
         self._wanted: queue.SimpleQueue[tuple[_Key, int] | None] = queue.SimpleQueue()
         self._holder = f"{os.uname().nodename}:{os.getpid()}"
         self._said: set[int] = set()
         self._closing = threading.Event()
-        # An erasure waits for the one that watches, which therefore waits for no load.
+        # Loading has a separate thread, because an erasure waits for the one that looks for changes.
         self._threads = [
             threading.Thread(target=self._load_wanted, name="columns-load", daemon=True),
             threading.Thread(target=self._watch, name="columns-watch", daemon=True),
@@ -79,7 +83,7 @@ class ColumnStore:
             thread.start()
 
     def close(self) -> None:
-        """Forgets everything, and waits until the background threads have ended."""
+        """Stops the background threads, waits for them, and drops everything."""
         self._closing.set()
         self._wanted.put(None)
         for thread in self._threads:
@@ -90,9 +94,10 @@ class ColumnStore:
     def current(
         self, scope: Scope, question: Question, changes: Changes | None
     ) -> Iterator[tuple[Columns, TermStatistics] | None]:
-        """The namespace's columns as of now, for the caller alone while inside; None where SQL is to answer.
+        """Yields the current columns of the namespace, locked for the caller, or None if SQL must answer.
 
-        As of when `changes` were read, if they are given: what changed since a snapshot that the columns have seen.
+        `changes`: the changes since `last_seen`, if the caller has read them; the columns are then current as of that
+        read. Otherwise they are read here.
         """
         key = (scope.namespace_id, question.model_id)
         held = self._get(key)
@@ -117,13 +122,13 @@ class ColumnStore:
             yield held.columns, changes.statistics
 
     def last_seen(self, key: _Key) -> Snapshot | None:
-        """What of the namespace's history is known here; None if it is not held."""
+        """Returns the snapshot up to which the namespace's columns are current; None if it is not held."""
         with self._lock:
             held = self._held.get(key)
             return held.seen if held is not None else None
 
     def forget(self, key: _Key) -> None:
-        """The namespace is held no longer."""
+        """Drops the columns of the namespace, if they are held."""
         with self._lock:
             held = self._held.pop(key, None)
         if held is not None:
@@ -137,7 +142,7 @@ class ColumnStore:
             return held
 
     def _load(self, key: _Key, scope: Scope, question: Question) -> None:
-        """Has the namespace loaded in the background, if it is not too large to be held."""
+        """Queues the namespace for loading in the background, unless it is too large."""
         memories = count_memories(scope)
         if memories > settings.MEMOS_LARGE_NAMESPACE_MEMORIES:
             return
@@ -151,7 +156,7 @@ class ColumnStore:
         while (wanted := self._wanted.get()) is not None and not self._closing.is_set():
             try:
                 self._load_now(*wanted)
-            except Exception:  # the thread goes on: others are asked for
+            except Exception:  # the thread goes on, because other namespaces wait to be loaded
                 log.exception("a namespace was not loaded")
             finally:
                 connection.close()
@@ -159,11 +164,11 @@ class ColumnStore:
     def _load_now(self, key: _Key, dimensions: int) -> None:
         try:
             started = time.monotonic()
-            # Said before it is read, so that an erasure meanwhile waits until it is taken in.
+            # Confirmed before reading, so that an erasure in the meantime waits until it is taken in.
             with reach.across_namespaces():
                 index_holders.confirm(self._holder, {key[0]}, read_clock())
             self._said.add(key[0])
-            # All of it, whatever the one who asked first reaches: others are answered from it, too.
+            # The whole namespace is read, whatever the first caller may reach, because others are answered from it too.
             with reach.within(key[0]):
                 columns, seen = read_all(*key, dimensions)
             held = _Held(columns, dimensions, seen, confirmed=started, asked=started)
@@ -179,8 +184,7 @@ class ColumnStore:
                 self._loading.discard(key)
 
     def _make_room(self) -> None:
-        """Forgets what is larger than the budget by itself, and then what was asked for longest ago until the rest is
-        within it."""
+        """Drops namespaces larger than the budget, and then the least recently searched until the rest fits."""
         with self._lock:
             sizes = {key: held.columns.bytes for key, held in self._held.items()}
         for key in [key for key, size in sizes.items() if size > self._budget]:
@@ -193,7 +197,10 @@ class ColumnStore:
             total -= size
 
     def _refuse(self, key: _Key, size: int) -> None:
-        """Forgets a namespace, which is not loaded again before it has fewer memories: all others would go for it."""
+        """Drops a namespace that exceeds the budget, and does not load it again until it has fewer memories.
+
+        Loading it would push all other namespaces out.
+        """
         with self._lock:
             held = self._held.get(key)
             if held is not None:
@@ -207,7 +214,7 @@ class ColumnStore:
         while not self._closing.wait(LOOK_EVERY_SECONDS):
             try:
                 self._look_for_changes()
-            except Exception:  # the thread goes on: it is the one that forgets
+            except Exception:  # the thread goes on, because it drops what erasures wait for
                 log.exception("columns were not looked at")
             if not self._held:
                 connection.close()
@@ -225,7 +232,8 @@ class ColumnStore:
                 self._confirm(held)
         except (DatabaseError, InterfaceError) as error:
             log.warning("columns could not be confirmed", extra={"reason": str(error)})
-            # The next look opens another: this thread has no request at whose start a lost one would be seen.
+            # The next look opens a new connection: a lost one is only noticed at the start of a request, which this
+            # thread does not have.
             connection.close()
         for key, one in held.items():
             if time.monotonic() - one.confirmed > LEASE_SECONDS:
@@ -237,7 +245,7 @@ class ColumnStore:
             self._said -= left
 
     def _confirm(self, held: dict[_Key, _Held]) -> None:
-        """Takes in what has changed in each namespace, and says up to when."""
+        """Takes in the changes of each namespace, and confirms the time up to which it has."""
         with reach.across_namespaces():
             moment = read_clock()
             for key, one in held.items():
@@ -255,7 +263,11 @@ class ColumnStore:
 
 
 def _take_in(held: _Held, key: _Key, changes: Changes) -> bool:
-    """Brings the columns up to date; False if they had better be read again: what is erased leaves no trace."""
+    """Brings the columns up to date, and returns whether they may stay.
+
+    Returns False, so that they are read again, if a memory was erased (no trace of it may stay) or if too many rows are
+    obsolete.
+    """
     if changes.memory_ids or changes.alias_ids:
         changed = read_changed(*key, held.dimensions, changes)
         if changed.gone:
@@ -278,14 +290,14 @@ _store: ColumnStore | None = None
 
 
 def open_store() -> None:
-    """From now on this process holds the namespaces that it is asked for; called after a fork."""
+    """Starts to hold searched namespaces in this process; must be called after a fork."""
     global _store  # noqa: PLW0603 - one a process
     if settings.MEMOS_COLUMNS_MB:
         _store = ColumnStore(settings.MEMOS_COLUMNS_MB * 1024 * 1024)
 
 
 def close_store() -> None:
-    """From now on SQL answers."""
+    """Drops all columns, so that SQL answers from now on."""
     global _store
     store, _store = _store, None
     if store is not None:
@@ -293,7 +305,7 @@ def close_store() -> None:
 
 
 def last_seen(scope: Scope, model_id: int) -> Snapshot | None:
-    """What this process knows of the namespace's history; None if it does not hold it."""
+    """Returns the snapshot up to which this process's columns of the namespace are current; None if it has none."""
     return None if _store is None else _store.last_seen((scope.namespace_id, model_id))
 
 
@@ -301,11 +313,10 @@ def last_seen(scope: Scope, model_id: int) -> Snapshot | None:
 def columns_for(
     scope: Scope, question: Question, changes: Changes | None = None
 ) -> Iterator[tuple[Columns, TermStatistics] | None]:
-    """The namespace's columns, which answer the question as SQL would; None where they are not here or cannot.
+    """Yields the namespace's columns, which answer the question as SQL would, or None if SQL must answer.
 
-    `changes`: what changed since `last_seen`, if the caller has read that already.
-
-    Not within a transaction: what it has written, others must not see.
+    `changes`: the changes since `last_seen`, if the caller has read them already. It yields None for a question with a
+    predicate, and within a transaction, whose writes must not enter columns that others read.
     """
     if _store is None or question.predicate is not None or connection.in_atomic_block:
         yield None

@@ -1,4 +1,4 @@
-"""An inverted index in memory: which rows hold a term, and how often."""
+"""Implements an inverted index in memory, which maps a term to the rows that hold it and to its frequency in each."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-# Postings that came since the last packing; with more, they are packed, which touches all of them.
+# Postings added since the last packing are packed when they exceed this number and this share of the packed ones,
+# because packing copies all of them.
 _LOOSE = 4_096
 _LOOSE_SHARE = 0.25
 
 
 class TermIndex:
-    """Postings by term. Those of rows that are gone stay until the whole is built anew."""
+    """Holds postings by term. Postings of removed rows stay until the whole index is rebuilt."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -24,7 +25,7 @@ class TermIndex:
 
     @classmethod
     def of_terms(cls, terms: Sequence[str], rows: Sequence[np.ndarray], frequencies: Sequence[np.ndarray]) -> TermIndex:
-        """Of each of `terms` (distinct) its rows [n], each once, and how often each of them holds it [n]."""
+        """Makes an index of distinct `terms`, with the distinct rows [n] of each and its `frequencies` in them [n]."""
         index = cls()
         index._numbers = {term: number for number, term in enumerate(terms)}
         index._pack(rows, frequencies)
@@ -32,12 +33,12 @@ class TermIndex:
 
     @property
     def bytes(self) -> int:
-        """About what it takes, in bytes: a term costs about 120, with its string."""
+        """Returns the approximate size in bytes; a term with its string takes about 120."""
         arrays = self._first.nbytes + self._rows.nbytes + self._frequencies.nbytes
         return arrays + 120 * len(self._numbers) + 120 * self._loose_count
 
     def add(self, row: int, postings: Iterable[tuple[str, int]]) -> None:
-        """A row that is new, with its (term, frequency)."""
+        """Adds a new row with its postings (term, frequency)."""
         for term, frequency in postings:
             number = self._numbers.setdefault(term, len(self._numbers))
             self._loose.setdefault(number, []).append((row, frequency))
@@ -48,7 +49,7 @@ class TermIndex:
             self._pack([rows for rows, _ in found], [frequencies for _, frequencies in found])
 
     def postings(self, term: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """Rows [n] and frequencies [n] of a term, with those of rows that are gone; None if it was never held."""
+        """Returns the rows [n] and frequencies [n] of a term, including removed rows; None for an unknown term."""
         number = self._numbers.get(term)
         return None if number is None else self._of(number)
 

@@ -1,1 +1,1 @@
-"""Activation memory: keys and values of a namespace's prefix, kept in files, given to the model that answers."""
+"""Keeps activation memory: keys and values of a namespace's prefix in files, for the model that answers."""

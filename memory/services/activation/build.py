@@ -1,8 +1,8 @@
-"""Builds a cache: the row that names its memories first, then the file, then the row says that it is whole.
+"""Builds a cache: first the row that names its memories, then the file; then the row is marked as ready.
 
-What happens meanwhile leaves no file behind that nobody knows: a memory that changes marks the row (a trigger), an
-erasure finds it by its memories, and whoever is killed leaves a row whose lock is free. An erasure that ended before
-the row was there is seen by the second look at the prefix.
+No event meanwhile leaves an unknown file behind: a memory that changes marks the row (by a trigger), an erasure finds
+it by its memories, and a killed build leaves a row whose lock is free. The second check of the prefix finds an erasure
+that ended before the row existed.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from memory.types import Scope
 log = logging.getLogger("memos.activation")
 
 Clock = Callable[[], datetime]
-# What surrounds the computing: hashing the model, waiting for a slot, writing.
+# The time besides computing: hashing the model, waiting for a slot, writing.
 _MORE_SECONDS = 300
 _STEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _CacheOrder:
-    """What is to be built, `by` which engine, for the `model` that caches name so, and where it goes."""
+    """The cache to build: its engine `by`, the name of the `model` in caches, and its folder."""
 
     scope: Scope
     engine: ActivationEngine
@@ -57,9 +57,10 @@ class _CacheOrder:
 def request_build(
     scope: Scope, *, engine: ActivationEngine, form: PromptForm, model: str, now: datetime
 ) -> dict[str, Any]:
-    """Has the namespace's prefix computed by a job, unless it is there; and built again whenever it goes stale.
+    """Queue a job that computes the namespace's prefix, unless it is cached; it is built again whenever it becomes
+    stale.
 
-    Raises Conflict where nothing is set up or the prefix is empty, InvalidInput for a model that has no such cache.
+    Raises Conflict if nothing is configured or the prefix is empty, InvalidInput for a model without such caches.
     """
     caches.require_folder()
     label, _ = choose_engine(engine, model, namespace_id=scope.namespace_id)
@@ -82,16 +83,16 @@ def request_build(
 
 
 def enqueue_build(namespace_id: int, engine: str, form: str, model: str) -> str:
-    """Queues the job, once for all who ask; returns its id."""
+    """Queue the job, once for all callers; return its id."""
     seconds = BUILD_SECONDS + _MORE_SECONDS
     return queue.enqueue(queue.BUILD_ACTIVATION, namespace_id, str(engine), str(form), model, seconds=seconds)
 
 
 def build(scope: Scope, *, engine: ActivationEngine, form: PromptForm, model: str, clock: Clock) -> uuid.UUID | None:
-    """Builds the cache of the prefix as it is now; None when there is one, when there is no prefix (any more), or the
+    """Build the cache of the present prefix; return its id, or None if it exists, there is no prefix (any more), or the
     cube has no activation memory (any more).
 
-    Raises Conflict, LLMUnavailable and its kinds, OSError; then there is neither row nor file.
+    Raises Conflict, LLMUnavailable and its subclasses, OSError; then there is neither row nor file.
     """
     if not caches.is_on(scope.namespace_id):
         return None
@@ -120,7 +121,8 @@ def build(scope: Scope, *, engine: ActivationEngine, form: PromptForm, model: st
 
 
 def _write(order: _CacheOrder, row: ActivationCache, prefix: CurrentPrefix) -> bool:
-    """Whether the file is there and the row says so; not when the prefix, or what it holds, changed meanwhile."""
+    """Write the file and mark the row; return whether both were done, which is not so if the prefix, or a memory in it,
+    changed meanwhile."""
     mine = ActivationCache.objects.filter(namespace_id=row.namespace_id, pk=row.pk)
     if order.render().sha256 != prefix.sha256:
         mine.filter(state=ActivationState.BUILDING).update(state=ActivationState.STALE, reason=DropReason.PREFIX)
@@ -169,7 +171,7 @@ def _new_row(order: _CacheOrder, prefix: CurrentPrefix) -> ActivationCache:
 
 
 def _insert(row: ActivationCache) -> bool:
-    """Whether it is stored: not where there is one of the same model and prefix, which may be another worker's."""
+    """Store the row; return False if there is one of the same model and prefix, which may be another worker's."""
     try:
         with transaction.atomic():
             row.save(force_insert=True)
@@ -179,13 +181,14 @@ def _insert(row: ActivationCache) -> bool:
 
 
 def _undo(row: ActivationCache, folder: CacheFolder) -> None:
-    """Takes away what a build leaves that failed: the file, then the row. One that cannot stays for the upkeep."""
+    """Remove a failed build: the file, then the row. If the file cannot be deleted, the upkeep does it later."""
     folder.delete(row.file)
     ActivationCache.objects.filter(namespace_id=row.namespace_id, pk=row.pk).delete()
 
 
 def _remove(row: ActivationCache, folder: CacheFolder) -> None:
-    """Takes away what went stale while it was built. The row may be gone by now, and its file is to be all the same."""
+    """Remove a cache that became stale while it was built. Its row may be gone by now, but its file must be deleted
+    anyway."""
     folder.delete(row.file)
     mine = ActivationCache.objects.filter(namespace_id=row.namespace_id, pk=row.pk)
     left = mine.first()
@@ -198,7 +201,7 @@ def _remove(row: ActivationCache, folder: CacheFolder) -> None:
 
 
 def _make_room(folder: CacheFolder, row: ActivationCache, *, now: datetime) -> None:
-    """Takes the caches away that were used longest ago, whosesoever, until the rest fits."""
+    """Remove the least recently used caches, of any namespace, until the rest fits."""
     with reach.across_namespaces():
         for one in caches.list_over_budget(folder, keep=[row.pk]):
             caches.mark_stale([one], DropReason.BUDGET)

@@ -1,4 +1,4 @@
-"""Activation caches as rows and files: found, listed, taken away. The file goes first, then the row that names it."""
+"""Finds, lists and removes activation caches. The file is deleted first, then the row that names it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from memory.stores.activation_folder import CacheFolder, open_folder
 from memory.types import Access, ListFilter, Scope
 
 WORKER = "worker"
-# What an engine was asked to write when its caller was killed, it writes within this time.
+# An engine finishes writing a file within this time, even if its caller was killed.
 WRITING = timedelta(seconds=120)
 OPEN = (ActivationState.BUILDING, ActivationState.READY)
 
 
 def require_folder() -> CacheFolder:
-    """The folder of this machine. Raises Conflict, which says how to set one up."""
+    """Return the folder of this machine. Raises Conflict, which explains how to set one up."""
     folder = open_folder()
     if folder is None:
         raise Conflict(
@@ -38,14 +38,14 @@ def require_folder() -> CacheFolder:
 
 
 def is_on(namespace_id: int) -> bool:
-    """Whether the namespace is a cube with activation memory."""
+    """Return whether the namespace is a cube with activation memory."""
     return Cube.objects.filter(namespace_id=namespace_id, kinds__contains=[CubeKind.ACTIVATION]).exists()
 
 
 def list_caches(
     access: Access, *, wanted: ListFilter, cursor: uuid.UUID | None
 ) -> tuple[list[ActivationCache], uuid.UUID | None]:
-    """Caches that the caller reaches, the newest first, from `cursor` on, and the cursor of the next page.
+    """Return the caches that the caller reaches, newest first, from `cursor` on, and the cursor of the next page.
 
     Raises NotFound for a namespace that it does not reach.
     """
@@ -57,7 +57,7 @@ def list_caches(
 
 
 def find_cache(scope: Scope, *, cache_id: uuid.UUID) -> ActivationCache:
-    """A cache of the namespace. Raises NotFound."""
+    """Return a cache of the namespace. Raises NotFound."""
     row = ActivationCache.objects.in_scope(scope).filter(pk=cache_id).first()
     if row is None:
         raise NotFound(f"There is no activation cache {cache_id} in {scope.namespace!r}.", detail={"field": "cache_id"})
@@ -65,9 +65,9 @@ def find_cache(scope: Scope, *, cache_id: uuid.UUID) -> ActivationCache:
 
 
 def drop_cache(scope: Scope, *, cache_id: uuid.UUID, now: datetime) -> dict[str, Any]:
-    """Takes a cache away for good, and has it not built again; how it stood. Idempotent until it is gone.
+    """Remove a cache for good, without building it again; return its former state. Idempotent until it is gone.
 
-    Its file goes at once where this machine has the folder, else within a minute. Raises NotFound.
+    Its file is deleted at once if this machine has the folder, else within a minute. Raises NotFound.
     """
     row = find_cache(scope, cache_id=cache_id)
     mark_stale([row], DropReason.ASKED)
@@ -80,7 +80,7 @@ def drop_cache(scope: Scope, *, cache_id: uuid.UUID, now: datetime) -> dict[str,
 
 
 def mark_stale(rows: Iterable[ActivationCache], reason: DropReason) -> None:
-    """Has caches used no more. The first reason stays, but for a caller's own wish and an erasure."""
+    """Mark caches as unusable. The first reason stays, unless the new one is a caller's request or an erasure."""
     for row in rows:
         mine = ActivationCache.objects.filter(namespace_id=row.namespace_id, pk=row.pk)
         if reason not in {DropReason.ASKED, DropReason.ERASED}:
@@ -89,9 +89,9 @@ def mark_stale(rows: Iterable[ActivationCache], reason: DropReason) -> None:
 
 
 def remove(row: ActivationCache, folder: CacheFolder, *, scope: Scope, now: datetime) -> str:
-    """Deletes a stale cache's file, then its row; returns why that has to wait, "" where it is done. Raises OSError.
+    """Delete a stale cache's file, then its row; return why that has to wait, or ''. Raises OSError.
 
-    Whoever builds it holds its lock, and takes it away when it sees what became of it.
+    A worker that builds it has its lock, and removes it itself when it sees the new state.
     """
     with try_lock(Lock.ACTIVATION, row.pk) as mine:
         if not mine:
@@ -108,24 +108,24 @@ def remove(row: ActivationCache, folder: CacheFolder, *, scope: Scope, now: date
 
 
 def is_being_written(row: ActivationCache, *, now: datetime) -> bool:
-    """Whether an engine may be writing the file though nobody waits for it."""
+    """Return whether an engine may still be writing the file although its caller is gone."""
     return row.bytes == 0 and row.written_at is not None and row.written_at > now - WRITING
 
 
 def scope_of(row: ActivationCache) -> Scope:
-    """The namespace of a cache, in the worker's name."""
+    """Return the scope of a cache's namespace, with the worker as the actor."""
     name = Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first() or ""
     return Scope(row.namespace_id, name, WORKER)
 
 
 def count_bytes(folder: CacheFolder) -> int:
-    """What the files of the folder take, of all namespaces."""
+    """Return the size of the folder's files, of all namespaces."""
     rows = ActivationCache.objects.across_namespaces().filter(folder_id=folder.id)
     return sum(rows.values_list("bytes", flat=True))
 
 
 def list_over_budget(folder: CacheFolder, *, keep: Sequence[uuid.UUID] = ()) -> list[ActivationCache]:
-    """The caches of all namespaces that were used longest ago and have to make room, but none of `keep`."""
+    """Return the least recently used caches of all namespaces that have to make room, but none of `keep`."""
     over = count_bytes(folder) - settings.MEMOS_ACTIVATION_BYTES
     rows = list(ActivationCache.objects.across_namespaces().ready().filter(folder_id=folder.id).exclude(pk__in=keep))
     chosen = []
@@ -138,13 +138,13 @@ def list_over_budget(folder: CacheFolder, *, keep: Sequence[uuid.UUID] = ()) -> 
 
 
 def record_build(scope: Scope, row: ActivationCache, *, now: datetime) -> None:
-    """Has the audit log say that a cache was built."""
+    """Record in the audit log that a cache was built."""
     details = {**_name(row), "tokens": row.tokens, "bytes": row.bytes, "memories": len(row.memory_ids)}
     audit.record(scope, AuditEvent.ACTIVATION_BUILD, subject=str(row.pk), details=details, now=now)
 
 
 def to_dict(row: ActivationCache) -> dict[str, Any]:
-    """A cache as clients see it."""
+    """Return a cache as clients see it."""
     plain = (
         "engine",
         "model",

@@ -1,4 +1,5 @@
-"""What computes a prefix's keys and values and writes them: a slot of llama.cpp's server, or transformers here."""
+"""Computes a prefix's keys and values and writes them to a file: in a slot of llama.cpp's server, or by transformers
+here."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ from memory.stores.activation_folder import CacheFolder, has_tokens
 from memory.stores.slots import forget_note
 from memory.text.tokens import count_tokens
 
-# Within which a model must have computed a cache.
+# The time within which a model must compute a cache.
 BUILD_SECONDS = 600
-# A slot that others use is waited for so long; so often is a prompt computed again whose slot another one took.
+# The time to wait for a busy slot, and the attempts to compute a prompt whose slot another caller has taken.
 WAIT_SECONDS = 30.0
 TRIES = 3
 _PROVIDER = ActivationEngine.LLAMACPP.value
@@ -33,7 +34,8 @@ _PROVIDER = ActivationEngine.LLAMACPP.value
 
 @dataclass(frozen=True, slots=True)
 class WrittenCache:
-    """What a file holds: `tokens` of the prompt; `build_ms`: milliseconds that the model took to compute them."""
+    """The contents of a file: `tokens` of the prompt; `build_ms`: the milliseconds that the model took to compute
+    them."""
 
     tokens: int
     bytes: int
@@ -41,7 +43,8 @@ class WrittenCache:
 
 
 class Engine(Protocol):
-    """`ending` is that of its files' names, `model_sha256` what their keys and values depend on."""
+    """An engine. `ending`: the suffix of its files; `model_sha256`: identifies the model on which keys and values
+    depend."""
 
     ending: str
 
@@ -49,14 +52,14 @@ class Engine(Protocol):
     def model_sha256(self) -> str: ...
 
     def write(self, prefix: str, form: PromptForm, folder: CacheFolder, name: str) -> WrittenCache:
-        """Computes the prefix and writes its file. Raises MemosError; then there may be half a file."""
+        """Compute the prefix and write its file. Raises MemosError; then there may be half a file."""
         ...
 
 
 def choose_engine(engine: ActivationEngine, model: str, *, namespace_id: int) -> tuple[str, Engine]:
-    """The engine, and the model's name as caches have it; the model that answers where `model` is "".
+    """Return the model's name in caches, and its engine; `model` "" means the model that answers.
 
-    Raises Conflict where it is not set up, InvalidInput for a model that has no such cache.
+    Raises Conflict if it is not configured, InvalidInput for a model without such caches.
     """
     if engine == ActivationEngine.TRANSFORMERS:
         name = name_local_model()
@@ -68,7 +71,7 @@ def choose_engine(engine: ActivationEngine, model: str, *, namespace_id: int) ->
 
 
 def choose_llama(model: str, *, namespace_id: int) -> LlamaEngine:
-    """The engine of a model of llama.cpp; that which answers where `model` is "". Raises as `choose_engine`."""
+    """Return the engine of a model of llama.cpp; `model` "" means the model that answers. Raises as `choose_engine`."""
     chosen = find_chat_model(ModelPurpose.ANSWER, model or in_force(namespace_id).policy.models[ModelPurpose.ANSWER])
     if chosen is None:
         raise Conflict(
@@ -82,7 +85,8 @@ def choose_llama(model: str, *, namespace_id: int) -> LlamaEngine:
 
 
 def name_local_model() -> str:
-    """The name of the model of MEMOS_ACTIVATION_MODEL. Raises Conflict where there is none, or the extra is missing."""
+    """Return the name of the model of MEMOS_ACTIVATION_MODEL. Raises Conflict if it is not set, or the extra is
+    missing."""
     if not settings.MEMOS_ACTIVATION_MODEL:
         raise Conflict(
             "The engine `transformers` has no model: set MEMOS_ACTIVATION_MODEL to a folder with safetensors or to a "
@@ -93,7 +97,7 @@ def name_local_model() -> str:
 
 
 class LlamaEngine:
-    """Slots of the server that the chat model is at."""
+    """Uses slots of the chat model's server."""
 
     ending = "slot"
 
@@ -107,7 +111,8 @@ class LlamaEngine:
         return self.slots.describe()
 
     def write(self, prefix: str, form: PromptForm, folder: CacheFolder, name: str) -> WrittenCache:
-        """A prompt of another caller that took the slot in between is not kept: the file is judged by its tokens."""
+        """Compute the prefix in a slot and save it. The tokens in the file are checked, because another caller may take
+        the slot in between."""
         prompt = cut_prompt(self.slots.write_prompt(begin_messages(form, prefix)))
         tokens = self.slots.count_tokens(prompt) if prompt else []
         if not tokens:
@@ -128,7 +133,7 @@ class LlamaEngine:
         )
 
     def _check_folder(self, slot: int, folder: CacheFolder, name: str) -> None:
-        """Has an empty slot saved first: where the server writes elsewhere, nothing of a memory lies there."""
+        """Save an empty slot first: if the server writes elsewhere, no memories are written there."""
         self.slots.erase(slot)
         self.slots.save(slot, name)
         if not folder.delete(name):
@@ -139,7 +144,7 @@ class LlamaEngine:
             )
 
     def _compute(self, prompt: str, slot: int, tokens: Sequence[int]) -> int:
-        """Milliseconds that it took; a call of a model as any other to budgets and figures."""
+        """Return the milliseconds taken. Budgets and figures count this as a call of a model."""
         model = self._model
         counted = count_tokens(prompt, settings.MEMOS_TOKENIZER)
         planned = PlannedCall(ModelKind.CHAT, model.purpose, model.provider, model.name, counted)
@@ -150,7 +155,7 @@ class LlamaEngine:
             return round((time.monotonic() - started) * 1000)
 
     def _find_idle(self) -> int:
-        """A slot that nobody uses. Raises LLMBusy."""
+        """Return an idle slot. Raises LLMBusy."""
         deadline = time.monotonic() + WAIT_SECONDS
         while (slot := find_idle_slot(self.slots)) is None:
             if time.monotonic() > deadline:
@@ -160,7 +165,7 @@ class LlamaEngine:
 
 
 class TransformersEngine:
-    """The model of MEMOS_ACTIVATION_MODEL, in this process."""
+    """Uses the model of MEMOS_ACTIVATION_MODEL, in this process."""
 
     ending = "safetensors"
 
@@ -180,7 +185,7 @@ class TransformersEngine:
 
 
 def find_idle_slot(slots: LlamaSlots) -> int | None:
-    """The slot that is idle since longest, whose content is taken for gone from now on; None where all are at work."""
+    """Return the slot that has been idle longest, and forget the note of its content; None when all are busy."""
     idle = [slot for slot in slots.list_slots() if not slot.is_busy]
     if not idle:
         return None
@@ -198,7 +203,7 @@ def _forget(server: str, slot: int) -> None:
     try:
         forget_note(server, slot)
     except RedisAway:
-        # The server's own count of calls says as much: that of the note is another by then.
+        # The server's own count of calls differs from that in the note by then, which has the same effect.
         return
 
 

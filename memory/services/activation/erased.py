@@ -1,7 +1,7 @@
-"""What an erasure finds of activation caches: a file holds what its memories said, as much as their rows do.
+"""Removes activation caches that contain erased memories, because a file contains their texts as much as their rows do.
 
-The file is deleted before the row, and the row before the receipt is finished. While another machine has the folder, or
-a worker is at the cache, the erasure waits.
+The file is deleted before the row, and the row before the receipt is finished. While only another machine has the
+folder, or a worker uses the cache, the erasure waits.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class ErasedCaches:
-    """`dropped` caches are gone, files and rows; `waits` says what the others wait for, "" where there are none."""
+    """The result: `dropped` caches are gone, files and rows; `waits`: what the others wait for, or ''."""
 
     dropped: int
     waits: str
 
 
 def list_held(scope: Scope, *, erasure_id: uuid.UUID, whole: bool, asked_at: datetime) -> list[uuid.UUID]:
-    """The caches that hold a memory of the erasure; all of the namespace up to `asked_at` where it is `whole`."""
+    """Return the caches that contain a memory of the erasure; if it is `whole`, all of the namespace up to
+    `asked_at`."""
     return list_held_caches(scope.namespace_id, erasure_id, whole_namespace=whole, asked_at=asked_at)
 
 
 def drop_held(scope: Scope, *, erasure_id: uuid.UUID, whole: bool, asked_at: datetime, now: datetime) -> ErasedCaches:
-    """Takes these caches away; what is left of their prefixes is built again. Raises Conflict, OSError."""
+    """Remove these caches; their prefixes are built again without the memories. Raises Conflict, OSError."""
     held = list_held(scope, erasure_id=erasure_id, whole=whole, asked_at=asked_at)
     rows = list(ActivationCache.objects.in_scope(scope).filter(pk__in=held))
     if not rows:
@@ -58,8 +59,8 @@ def drop_held(scope: Scope, *, erasure_id: uuid.UUID, whole: bool, asked_at: dat
 
 
 def forget_folder(folder_id: uuid.UUID) -> int:
-    """Deletes the rows of a folder that is gone for good, its disk destroyed; returns how many.
+    """Delete the rows of a folder that is gone for good because its disk was destroyed; return how many.
 
-    Erasures that wait for it go on: whoever calls this answers for it that no file is left.
+    Erasures that wait for it continue: the caller is responsible that no file is left.
     """
     return ActivationCache.objects.across_namespaces().filter(folder_id=folder_id).delete()[0]

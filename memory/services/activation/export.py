@@ -1,4 +1,4 @@
-"""A cache for who asks for it outright: loaded into a slot now, or its file for a program that runs the model."""
+"""Gives a cache to a caller that requests it: loaded into a slot, or as a file for a program that runs the model."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _PIECE_BYTES = 1024 * 1024
 
 
 def load_now(scope: Scope, *, cache_id: uuid.UUID) -> dict[str, Any]:
-    """Restores a cache into an idle slot of its model's server: that slot (`id_slot`), its tokens, milliseconds.
+    """Restore a cache into an idle slot of its model's server; return the slot (`id_slot`), its tokens and
+    milliseconds.
 
-    Raises NotFound, Conflict for one that is not ready or not llama.cpp's, LLMUnavailable and its kinds.
+    Raises NotFound, Conflict for one that is not ready or not llama.cpp's, LLMUnavailable and its subclasses.
     """
     row = _find_ready(scope, cache_id)
     if row.engine != ActivationEngine.LLAMACPP:
@@ -40,7 +41,7 @@ def load_now(scope: Scope, *, cache_id: uuid.UUID) -> dict[str, Any]:
 
 
 def open_file(scope: Scope, *, cache_id: uuid.UUID, now: datetime) -> tuple[ActivationCache, Generator[bytes]]:
-    """A cache and its file in pieces, the first of them empty; the audit log says who had it.
+    """Return a cache and its file in pieces, the first of them empty; the audit log records the download.
 
     Raises NotFound, Conflict for one that is not ready, or whose file this machine does not have.
     """

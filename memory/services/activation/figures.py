@@ -1,4 +1,5 @@
-"""What activation caches were worth, by the ledger of calls: how often a prefix was there, and time to first token."""
+"""Measures the benefit of activation caches by the records of calls: how often a prefix was cached, and the time to
+first token."""
 
 from __future__ import annotations
 
@@ -31,10 +32,10 @@ WHERE c.namespace_id = %(namespace_id)s AND c.id >= %(oldest)s AND c.provider = 
 
 
 def read_figures(scope: Scope, *, now: datetime) -> dict[str, Any]:
-    """Of the namespace's answers by llama.cpp in the last DAYS, as far as the ledger keeps calls.
+    """Return the figures of the namespace's answers by llama.cpp in the last DAYS, as far as calls are recorded.
 
-    `calls` were given a cache; for `hits` of them the model had nearly all of it (HIT_SHARE). `ttft_ms`: medians in
-    milliseconds, restoring included, of hits, of misses and of calls without a cache; None for no call.
+    `calls` were given a cache; in `hits` of them the model had nearly all of it (HIT_SHARE). `ttft_ms`: medians in
+    milliseconds, including the restoring, for hits, misses and calls without a cache; None without calls.
     """
     days = min(DAYS, settings.MEMOS_MODEL_CALLS_DAYS)
     parameters = {

@@ -1,4 +1,4 @@
-"""The prefix of a namespace as it is now, and how a prompt begins that has it."""
+"""Renders the present prefix of a namespace, and the beginning of a prompt with it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from memory.text.completion_messages import KEPT_IN_MIND
 from memory.text.tokens import count_tokens
 from memory.types import Scope
 
-# Tokens of what is told in a completion where MEMOS_PACK_MAX_TOKENS sets no limit: the rest of a model's context is the
-# caller's.
+# The most tokens of recalled memory in a completion if MEMOS_PACK_MAX_TOKENS sets no limit: the rest of the model's
+# context is the caller's.
 COMPLETION_TOKENS = 4_000
-# Tokens of what was found that a model which answers is given.
+# The most tokens of memories that an answering model is given.
 ANSWER_SOURCE_TOKENS = 4_000
-# Stands behind the prefix while a template makes a prompt of it. The last one counts: a memory may say it, too.
+# Marks the end of the prefix while a template makes a prompt of it. The last mark counts, because a memory may contain
+# one too.
 _END = "[end of the prefix]"
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentPrefix:
-    """`text` is that of the packs, `sha256` names it. `tokens`: as the server's tokenizer counts them."""
+    """The prefix: `text` as in packs, and `sha256` that identifies it. `tokens`: by the server's tokenizer."""
 
     text: str
     sha256: str
@@ -39,14 +40,14 @@ class CurrentPrefix:
 
 
 def count_pack_tokens(form: PromptForm) -> int:
-    """How many tokens a pack has at most that is told in this form; the prefix depends on it."""
+    """Return the most tokens of a pack in this form; the prefix depends on it."""
     if form == PromptForm.ANSWER:
         return ANSWER_SOURCE_TOKENS
     return int(settings.MEMOS_PACK_MAX_TOKENS or COMPLETION_TOKENS)
 
 
 def render_prefix(scope: Scope, form: PromptForm, *, now: datetime) -> CurrentPrefix:
-    """What a question of the namespace is told now before all that depends on it; the text is empty without any."""
+    """Render the part of the namespace's packs that does not depend on the question; its text may be empty."""
     durable = list_durable(scope, holding_at=now)
     rendered = render_pack(
         procedural=list_procedural(scope),
@@ -64,14 +65,14 @@ def render_prefix(scope: Scope, form: PromptForm, *, now: datetime) -> CurrentPr
 
 
 def begin_messages(form: PromptForm, prefix: str) -> list[Mapping[str, str]]:
-    """The messages of a prompt of this form; of what the template makes of them `cut_prompt` keeps the beginning."""
+    """Return the messages of a prompt of this form, from whose rendering `cut_prompt` keeps the beginning."""
     if form == PromptForm.ANSWER:
         return [_message("system", ANSWER_INSTRUCTIONS), _message("user", prefix + _END)]
     return [_message("system", KEPT_IN_MIND + prefix + _END), _message("user", "?")]
 
 
 def cut_prompt(prompt: str) -> str:
-    """The prompt up to the end of the prefix; "" where the template left it out."""
+    """Return the prompt up to the end of the prefix; "" if the template left it out."""
     return prompt.rpartition(_END)[0]
 
 

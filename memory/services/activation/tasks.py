@@ -16,7 +16,7 @@ keep_up_activation = upkeep.keep_up
 
 
 def build_activation(namespace_id: int, engine: str, form: str, model: str, *, now: datetime) -> bool:
-    """Computes the cache of the namespace's prefix, unless it is there; returns whether it did."""
+    """Compute the cache of the namespace's prefix, unless it exists; return whether it did."""
     scope, form_of_prompt = scope_of(namespace_id), PromptForm(form)
     engine_of_cache = ActivationEngine(engine)
     return build.build(scope, engine=engine_of_cache, form=form_of_prompt, model=model, clock=timezone.now) is not None

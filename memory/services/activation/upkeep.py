@@ -1,4 +1,4 @@
-"""Takes away what serves no longer, and has built again what was wanted. Any machine may do it that has the folder."""
+"""Removes outdated activation caches and rebuilds wanted ones. Any machine with the folder may do it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from memory.stores.activation_folder import CacheFolder, open_folder
 
 log = logging.getLogger("memos.activation")
 
-# What went for one of these is built again, as the prefix is now; what a caller dropped or the budget had no room for
-# is not.
+# Caches removed for these reasons are built again for the present prefix, unlike ones that a caller dropped or the
+# budget had no room for.
 _BUILT_AGAIN = (DropReason.MEMORY, DropReason.ERASED, DropReason.PREFIX, DropReason.LOST, DropReason.INTERRUPTED)
 
 
 def keep_up(*, now: datetime) -> int:
-    """Takes stale caches away, with their files, and files that no row names; returns how many caches. Idempotent.
+    """Remove stale caches with their files, and files without a row; return how many caches. Idempotent.
 
-    Raises Conflict for a folder that cannot be used, OSError.
+    Raises Conflict for an unusable folder, OSError.
     """
     folder = open_folder()
     if folder is None:
@@ -40,7 +40,7 @@ def keep_up(*, now: datetime) -> int:
 
 
 def _mark(rows: Collection[ActivationCache], folder: CacheFolder, *, now: datetime) -> None:
-    """Finds what no trigger sees: a memory whose time is over, another prompt, a file that is gone, a killed build."""
+    """Mark caches for events without a trigger: an expired memory, another prompt, a missing file, a killed build."""
     current: dict[tuple[int, str], str] = {}
     on = {namespace_id: caches.is_on(namespace_id) for namespace_id in {row.namespace_id for row in rows}}
     for row in rows:
@@ -77,7 +77,8 @@ def _take_away(row: ActivationCache, folder: CacheFolder, *, now: datetime) -> b
 
 
 def _delete_unknown(folder: CacheFolder) -> None:
-    """Deletes files that no row names. A row is there before its file: what is read first has a row, or never will."""
+    """Delete files without a row. A row is stored before its file, so a file listed before its row is looked up has
+    one, or never will."""
     files = dict(folder.list_files())
     if not files:
         return

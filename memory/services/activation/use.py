@@ -1,8 +1,9 @@
-"""Gives a call of a llama.cpp model the cache of its prefix: a slot that has it still, or one that it is restored into.
+"""Gives a call of a llama.cpp model the cache of its prefix: a slot that still has it, or one into which it is
+restored.
 
-It never makes an answer fail or another one: the server computes whatever of the prompt its slot does not have. What is
-known of the slots (`memory.stores.slots`) is believed only while the server's own count of calls agrees, so that a slot
-which has the prefix, and behind it the talk so far, is not overwritten with less.
+It never makes an answer fail or differ: the server computes any part of the prompt that its slot does not have. Notes
+about the slots (`memory.stores.slots`) are trusted only while the server's own count of calls agrees, so that a slot
+with the prefix and the conversation so far is not overwritten with less.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.activation")
 
-# A slot counts as having the prefix when the server took at least so much of it from there.
+# A slot counts as having the prefix when the server took at least this share of it from there.
 HIT_SHARE = 0.9
 USED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedCache:
-    """A cache that was loaded into a slot just now, in so many milliseconds."""
+    """A cache that was just loaded into a slot, and the milliseconds that it took."""
 
     slot: int
     tokens: int
@@ -45,7 +46,8 @@ class LoadedCache:
 
 @dataclass(slots=True)
 class CachedPrefix:
-    """The cache that a call is given (a `SlotPlan`): `prepare` before it, `end` after it. `key` names its prefix."""
+    """The cache for a call (a `SlotPlan`): `prepare` is called before it, `end` after it. `key` identifies its
+    prefix."""
 
     cache: ActivationCache
     slots: LlamaSlots
@@ -55,11 +57,12 @@ class CachedPrefix:
 
     @property
     def tokens(self) -> int:
-        """How many tokens of the prompt it has."""
+        """Return the number of the prompt's tokens in the cache."""
         return self.cache.tokens
 
     def prepare(self) -> int | None:
-        """The slot that has the prefix now; None where the server may choose, for none is free or the cache is gone."""
+        """Return the slot that has the prefix now; None lets the server choose, if no slot is free or the cache is
+        gone."""
         try:
             idle = [slot for slot in self.slots.list_slots() if not slot.is_busy]
             held = _read_notes(self.slots.address)
@@ -77,8 +80,8 @@ class CachedPrefix:
         return self._slot
 
     def end(self, cached: int | None) -> None:
-        """Notes what the slot holds now; `cached`: the tokens that the server took from it, None where it did not say
-        (the call failed, or was cancelled)."""
+        """Record the present content of the slot. `cached`: the tokens that the server took from it; None if it did not
+        report them (the call failed, or was cancelled)."""
         if self._slot is None:
             return
         try:
@@ -92,7 +95,7 @@ class CachedPrefix:
             log.info("what a slot holds is not noted", extra={"slot": self._slot, "reason": type(error).__name__})
 
     def _find_warm(self, idle: list[LlamaSlot], held: dict[int, SlotNote]) -> int | None:
-        """The slot that has the prefix still, best the one that has the session's talk as well."""
+        """Return a slot that still has the prefix, preferably one that has the session's conversation too."""
         warm = [
             slot.number
             for slot in idle
@@ -104,7 +107,7 @@ class CachedPrefix:
 def find_prefix_cache(
     scope: Scope, model: ChatModel, *, form: PromptForm, prefix_sha256: str, session: str
 ) -> CachedPrefix | None:
-    """The cache for a call whose prompt begins with this prefix; None where there is none that this machine has."""
+    """Return the cache for a call whose prompt begins with this prefix; None if this machine has none."""
     if model.provider != ActivationEngine.LLAMACPP.value:
         return None
     try:
@@ -129,7 +132,7 @@ def find_prefix_cache(
 
 
 def load(cache: ActivationCache, slots: LlamaSlots, slot: int) -> LoadedCache:
-    """Restores the cache into the slot, and counts the use. One whose file is another is stale from then on.
+    """Restore the cache into the slot, and count the use. A cache whose file has changed is marked as stale.
 
     Raises Conflict for one that is gone, or was made by another model than the server's; LLMUnavailable.
     """
@@ -140,7 +143,7 @@ def load(cache: ActivationCache, slots: LlamaSlots, slot: int) -> LoadedCache:
         raise Conflict("The cache's file is missing, or is not the one that was written: it is built again.")
     if slots.describe() != cache.model_sha256:
         raise Conflict("The server has another model, adapter or template than the cache was made by: build it again.")
-    # Whoever drops a cache marks it before its file goes.
+    # A cache that is dropped is marked before its file is deleted.
     if not _count_use(cache, now=timezone.now()):
         raise Conflict("The cache is not ready (any more).")
     restored = slots.restore(slot, cache.file)
@@ -157,7 +160,7 @@ def _count_use(cache: ActivationCache, *, now: datetime) -> int:
 
 
 def _touch(cache: ActivationCache, *, now: datetime) -> None:
-    """Notes that it is in use, once a minute: what is never read from its file again is not the first to make room."""
+    """Record the use, once a minute, so that a cache that stays in a slot is not the first to be removed."""
     if cache.used_at is None or cache.used_at < now - USED:
         ActivationCache.objects.filter(namespace_id=cache.namespace_id, pk=cache.pk).ready().update(used_at=now)
 

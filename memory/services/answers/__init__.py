@@ -1,1 +1,1 @@
-"""Answering questions: in the words of the memories, each cited."""
+"""Answers questions in the words of the memories, each cited."""

@@ -23,13 +23,13 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.answers")
 
-# How often a stream that waits for its model says so.
+# The interval in seconds at which a stream reports that it waits for its model.
 WAITING_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class CitableSource:
-    """The memory that is cited as `n`. `score`: its cosine similarity; None of one that took another's place."""
+    """The memory that is cited as `n`. `score`: its cosine similarity; None if it is not among the hits."""
 
     n: int
     memory_id: uuid.UUID
@@ -39,7 +39,8 @@ class CitableSource:
 
 @dataclass(frozen=True, slots=True)
 class SourcesFound:
-    """What the answer that follows may cite. Said again when quotes take the place of a model that is away.
+    """The memories that the following answer may cite. Sent again when quotes replace the answer of an unavailable
+    model.
 
     `whose`: as of `CitedAnswer`.
     """
@@ -51,16 +52,16 @@ class SourcesFound:
 
 @dataclass(frozen=True, slots=True)
 class StillWaiting:
-    """Nothing came for WAITING_SECONDS."""
+    """Reports that nothing came for WAITING_SECONDS."""
 
 
 AnswerEvent = SourcesFound | StillWaiting | str | Quote | CitedAnswer
 
 
 def answer(scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms) -> CitedAnswer:
-    """Answers by a model, if the terms name one, else by the excerpts of the best hits that say most.
+    """Answer with a model if the terms name one, else with the most informative excerpts of the best hits.
 
-    Retrieval, pack and audit are those of `query`. Where the model does not answer, quotes do, and `degraded` says why.
+    Retrieval, pack and audit are those of `query`. If the model does not answer, quotes do, and `degraded` says why.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
@@ -68,7 +69,7 @@ def answer(scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms) -> Cited
 
 
 def complete(sources: AnswerSources) -> CitedAnswer:
-    """The answer to what `find_sources` has found."""
+    """Return the answer to the result of `find_sources`."""
     model = sources.terms.model
     if model is None or sources.no_answer:
         return extract_answer(sources)
@@ -82,7 +83,7 @@ def complete(sources: AnswerSources) -> CitedAnswer:
 
 
 def stream(sources: AnswerSources) -> Generator[AnswerEvent]:
-    """The same, as it is made: sources, pieces of text, then each citation, at last the whole answer.
+    """Yield the answer as it is made: the sources, pieces of text, then each citation, and finally the whole answer.
 
     Closing it ends the call of the model. Raises LLMUnavailable when a model breaks off within its answer.
     """
@@ -120,7 +121,7 @@ def _stream_written(sources: AnswerSources, model: ChatModel) -> Iterator[Answer
 
 
 def tell(answered: CitedAnswer, sources: AnswerSources | None = None) -> Iterator[AnswerEvent]:
-    """The events of an answer that is complete, line by line."""
+    """Yield the events of a complete answer, line by line."""
     hits = {hit.id: hit for hit in sources.found.retrieval.hits} if sources else {}
     cited = {
         quote.n: CitableSource(
@@ -142,5 +143,5 @@ def _fall_back(sources: AnswerSources, error: LLMUnavailable) -> CitedAnswer:
 
 
 def no_answer_of_no_namespace(namespace: str, ask: Ask, *, session: str) -> CitedAnswer:
-    """What is answered where there is no namespace of that name. Stores nothing."""
+    """Return the answer for an unknown namespace. Stores nothing."""
     return without_answer(ask.text, answer_of_no_namespace(namespace, ask, session=session), NoAnswer.NOTHING_FOUND)

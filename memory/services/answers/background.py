@@ -1,4 +1,4 @@
-"""Runs what waits for a model in a thread of its own, so that whoever waits can look after its client meanwhile."""
+"""Runs a generator that waits for a model in a separate thread, so that the caller can watch its client meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Piece = TypeVar("Piece")
 
 
 def run_beside(pieces: Generator[Piece], *, waiting_seconds: float) -> Generator[Piece | None]:
-    """The pieces, made in another thread for the same caller; None whenever none came for `waiting_seconds`.
+    """Yield the pieces, made in another thread for the same caller; None whenever none came for `waiting_seconds`.
 
     Raises what `pieces` raises. Closing it ends the model's answer that is being read, and closes `pieces`.
     """
@@ -59,4 +59,4 @@ def run_beside(pieces: Generator[Piece], *, waiting_seconds: float) -> Generator
 
 
 class _End:
-    """There are no more pieces."""
+    """Marks the end of the pieces."""

@@ -1,4 +1,4 @@
-"""What is answered to a question, and what it rests on."""
+"""Defines the answer to a question, with the quotes that it rests on."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from memory.providers.calls import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """`text` as it stands in the memory `memory_id`, which `speaker` ("" when not known) said at `occurred_at`.
+    """A quote: `text` as it stands in the memory `memory_id`, which `speaker` ('' if unknown) said at `occurred_at`.
 
-    `n`: the number behind it in the answer, where it stands at `at` (in characters; None where it is not written).
-    `marked`: the answer puts it in quotation marks. `supported`: whether it says what the answer cites it for.
-    `place`: where in its document a chunk stands; empty for what is no chunk.
+    `n`: its number in the answer; `at`: the position of that number in characters, None if the answer does not contain
+    it. `marked`: the answer puts it in quotation marks. `supported`: it says what the answer cites it for. `place`: the
+    position of a chunk in its document; '' for other memories.
     """
 
     n: int
@@ -36,14 +36,14 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer:
-    """What is answered, of `tokens` tokens, and what it quotes; `no_answer` says why there is none.
+    """An answer of `tokens` tokens with its quotes; `no_answer`: the reason if there is none.
 
-    `pack_id`: the context pack that holds all that was found; None where there is no namespace. `hits`: how many came
-    back. `degraded` names what did not work fully. `uncited`: sentences without a citation, which only a model writes.
-    `model`: the one that wrote it, as `provider/name`; "" for quotes. `structured`: what it answered to a schema.
-    `usage` and `ttft_ms` (milliseconds to its first token) are those of its call, `cost` (dollars) None where no price
-    is known. `prefix_sha256`, `prefix_tokens` and `breakpoints` are of the pack's text
-    (`RenderedPack.describe_prefix`). `whose`: where several namespaces answer, whose each memory is, by its id.
+    `pack_id`: the context pack that holds everything found; None without a namespace. `hits`: the number of hits.
+    `degraded` names components that did not work fully. `uncited`: sentences without a citation, which only a model
+    writes. `model`: its writer as `provider/name`; '' for quotes. `structured`: the model's object for a schema.
+    `usage` and `ttft_ms` (milliseconds to its first token) are those of its call; `cost` (dollars) is None if no price
+    is known. `prefix_sha256`, `prefix_tokens` and `breakpoints` are those of the pack's text
+    (`RenderedPack.describe_prefix`). `whose`: the owner of each memory by its id, if several namespaces answer.
     """
 
     text: str
@@ -66,13 +66,13 @@ class CitedAnswer:
     whose: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` makes the same answer of."""
+        """Return the answer as JSON, from which `from_json` restores it."""
         written: dict[str, Any] = orjson.loads(orjson.dumps(self))
         return written
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> CitedAnswer:
-        """The answer that `to_json` has written."""
+        """Restore the answer that `to_json` wrote."""
         quotes = [
             Quote(
                 **{

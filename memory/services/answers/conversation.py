@@ -38,9 +38,8 @@ from memory.types import Idempotency, NewMemory, Outcome, Scope
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Holds the turns that a caller asks in a session: `asked` ends with the question, and none of it is stored yet.
-    `clock` gives the time at which the answer is complete.
-    """
+    """The turns of a caller in a session: `asked` ends with the question, and none of them is stored yet. `clock` gives
+    the time at which the answer is complete."""
 
     scope: Scope
     session: str
@@ -51,7 +50,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class RememberedTurn:
-    """Holds the outcome of storing a turn said in `role`."""
+    """The outcome of storing a turn of the role `role`."""
 
     role: str
     outcome: Outcome
@@ -59,14 +58,14 @@ class RememberedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Holds an answer, and the outcomes of the stored turns; None if nothing was to be stored."""
+    """An answer, and the outcomes of the stored turns; None if nothing was to be stored."""
 
     answer: CitedAnswer
     remembered: list[RememberedTurn] | None = None
 
 
 def find_reply(exchange: Exchange) -> Reply | None:
-    """Finds the reply already given to the exchange's Idempotency-Key, if any.
+    """Find the reply already given to the exchange's Idempotency-Key, if any.
 
     Raises IdempotencyConflict when that reply was to another body, Conflict when it is no longer kept.
     """
@@ -90,13 +89,13 @@ def find_reply(exchange: Exchange) -> Reply | None:
 
 
 def reply(sources: AnswerSources, exchange: Exchange | None) -> Reply:
-    """Answers, and remembers the exchange."""
+    """Answer, and remember the exchange."""
     answered = complete(sources)
     return _remember(exchange, answered, sources) if exchange else Reply(answered)
 
 
 def stream_reply(sources: AnswerSources, exchange: Exchange | None) -> Generator[AnswerEvent | Reply]:
-    """Yields the events of the answer, and the reply in place of the whole answer.
+    """Yield the events of the answer, and finally the reply instead of the whole answer.
 
     When the model breaks off, or the caller leaves, only the question is remembered. Raises LLMUnavailable, whose
     detail says so.
@@ -133,7 +132,8 @@ def _remember(exchange: Exchange, answered: CitedAnswer, sources: AnswerSources)
 
 
 def _list_sources(answered: CitedAnswer, sources: AnswerSources) -> list[uuid.UUID] | None:
-    """Lists the memories that the answer quotes; None when it says, or a model may say, words of another namespace."""
+    """Return the memories that the answer quotes; None if it contains, or a model may have used, words of another
+    namespace."""
     home = sources.scope.namespace
     others = {identity for identity, whose in sources.found.whose.items() if whose["namespace"] != home}
     quoted = [quote.memory_id for quote in answered.quotes]
@@ -147,7 +147,7 @@ def _list_sources(answered: CitedAnswer, sources: AnswerSources) -> list[uuid.UU
 
 
 def _store(exchange: Exchange, answered: CitedAnswer, quoted: Sequence[uuid.UUID] | None) -> Reply:
-    """Stores the question and, unless `quoted` is None, the answer, linked to the memories that it quotes.
+    """Store the question and, unless `quoted` is None, the answer, linked to the memories that it quotes.
 
     Raises SourceGone when a quoted memory is gone; nothing is stored then.
     """
@@ -189,7 +189,7 @@ def _store(exchange: Exchange, answered: CitedAnswer, quoted: Sequence[uuid.UUID
 
 
 def _remember_question(exchange: Exchange | None) -> list[RememberedTurn]:
-    """Remembers the question, under a separate key: a repeat of the request returns only the answer."""
+    """Remember the question under a separate key, so that a repeated request stores only the answer."""
     if exchange is None:
         return []
     key = _key_of_question(exchange.idempotency) if exchange.idempotency else None
@@ -215,7 +215,7 @@ def _name_pack(answered: CitedAnswer) -> str | None:
 
 
 def _keep(scope: Scope, answered: CitedAnswer, remembered: Sequence[RememberedTurn]) -> None:
-    """Keeps the reply with its pack; both are deleted when a memory in the pack is erased."""
+    """Store the reply with its pack; both are deleted when a memory in the pack is erased."""
     packs = ContextPack.objects.in_scope(scope).filter(pk__in=[answered.pack_id])
     with transaction.atomic():
         for pack in packs.select_for_update():

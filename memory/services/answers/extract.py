@@ -25,15 +25,15 @@ log = logging.getLogger("memos.answers")
 # Only this many of the best hits are quoted.
 QUOTED_HITS = 10
 NOTHING_FITS_ZH = "已存的记忆都回答不了这个问题。"
-# The excerpts were chosen by their words alone.
+# Reported when the excerpts were chosen by their words alone.
 WORDS_ONLY = Degradation.ANSWER_BY_WORDS_ONLY.value
 
 
 def extract_answer(sources: AnswerSources) -> CitedAnswer:
-    """Returns the excerpts that answer best, in at most `max_tokens` of the terms, or the sentence that says there is
+    """Return the excerpts that answer best, in at most `max_tokens` of the terms, or the sentence that says there is
     none.
 
-    If the question asks for a time, each line has its dates. A newer memory that says otherwise is quoted next to the
+    If the question asks for a time, each line has its dates. A newer memory that contradicts is quoted next to the
     older words. A suspected memory is marked as a quotation. When nothing fits, the sentence is returned whatever
     `max_tokens` is.
     """
@@ -72,7 +72,7 @@ def extract_answer(sources: AnswerSources) -> CitedAnswer:
 def without_answer(
     question: str, found: QueryAnswer, reason: NoAnswer, *, degraded: Sequence[str] | None = None
 ) -> CitedAnswer:
-    """Returns an answer that says that no memory answers the question."""
+    """Return an answer that says that no memory answers the question."""
     text = nothing_fits(question)
     return CitedAnswer(
         text=text,
@@ -88,7 +88,7 @@ def without_answer(
 
 
 def nothing_fits(question: str) -> str:
-    """Returns the sentence that says that no memory answers, in Chinese to a Chinese question."""
+    """Return the sentence that says that no memory answers; in Chinese for a Chinese question."""
     return NOTHING_FITS_ZH if cjk_share(question) > 0.5 else NOTHING_FITS
 
 
@@ -106,7 +106,7 @@ def _source(hit: Hit) -> Source:
 
 
 def _likeness(question: str, candidates: Sequence[Quotable]) -> list[float] | None:
-    """Returns the cosine of each excerpt to the question; None when the embedding model is unavailable."""
+    """Return the cosine of each excerpt to the question; None when the embedding model is unavailable."""
     try:
         vectors = active_model(choose=False).embed([question, *(one.text for one in candidates)])
     except EmbeddingUnavailable as error:
@@ -116,7 +116,7 @@ def _likeness(question: str, candidates: Sequence[Quotable]) -> list[float] | No
 
 
 def _quotes(composed: Composed, hits: Sequence[Hit]) -> list[Quote]:
-    """Lists the quotes of the answer in order, each with the position of the citation number behind it."""
+    """Return the quotes of the answer in order, each with the position of the citation number behind it."""
     whose = {hit.id: (hit.speaker, hit.place) for hit in hits}
     quotes: list[Quote] = []
     done = 0

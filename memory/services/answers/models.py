@@ -12,15 +12,15 @@ from memory.services.tenancy.policy import in_force
 
 
 def usual_model(namespace_id: int | None = None) -> ChatModel | None:
-    """The model that answers where a request names none: that of the namespace's policy, else that of the settings."""
+    """Return the model for requests that name none: that of the namespace's policy, else that of the settings."""
     own = in_force(namespace_id).policy.models[ModelPurpose.ANSWER] if namespace_id is not None else ""
     return find_chat_model(ModelPurpose.ANSWER, own)
 
 
 def choose_model(name: str | None, namespace_id: int | None = None) -> ChatModel | None:
-    """The model called `name`, the usual one for None; None for `extractive`, or where no model is configured.
+    """Return the model called `name`, the usual one for None; None for `extractive`, or if no model is configured.
 
-    Raises InvalidInput, which lists those that there are.
+    Raises InvalidInput, which lists the available models.
     """
     if name is None:
         return usual_model(namespace_id)
@@ -36,9 +36,11 @@ def choose_model(name: str | None, namespace_id: int | None = None) -> ChatModel
 
 
 def find_model(name: str, namespace_id: int | None = None) -> ChatModel | None:
-    """The model called `name`, which is `provider/model` or a configured model's own name; None when a caller may not
-    name it: it is neither the namespace's, nor one of the settings', nor allowed by MEMOS_LLM_ALLOWED_MODELS. A name of
-    MEMOS_LLM_MODEL_NAMES is that of another model."""
+    """Return the model called `name`, which is `provider/model` or a configured model's own name.
+
+    Returns None for a model that a caller may not name: it is neither the namespace's, nor one of the settings', nor
+    allowed by MEMOS_LLM_ALLOWED_MODELS. A name in MEMOS_LLM_MODEL_NAMES stands for another model.
+    """
     if name in settings.MEMOS_LLM_MODEL_NAMES:
         return find_chat_model(ModelPurpose.ANSWER, _read_target(name))
     usual = usual_model(namespace_id)
@@ -50,25 +52,25 @@ def find_model(name: str, namespace_id: int | None = None) -> ChatModel | None:
 
 
 def list_models(namespace_id: int | None = None) -> list[str]:
-    """The names that `find_model` takes, `provider/model`, the usual one first."""
+    """Return the names that `find_model` accepts, `provider/model`, the usual one first."""
     usual = usual_model(namespace_id)
     allowed = [name for name in settings.MEMOS_LLM_ALLOWED_MODELS if _is_allowed(name, namespace_id)]
     return list(dict.fromkeys([*([usual.label] if usual else []), *list_chats(), *allowed, *_list_names()]))
 
 
 def _list_names() -> list[str]:
-    """Lists the names of MEMOS_LLM_MODEL_NAMES whose models can be asked."""
+    """Return the names in MEMOS_LLM_MODEL_NAMES whose models are available."""
     return [name for name in settings.MEMOS_LLM_MODEL_NAMES if find_chat_model(ModelPurpose.ANSWER, _read_target(name))]
 
 
 def _read_target(name: str) -> str:
-    """Returns the model that answers to the name, as `provider/model`."""
+    """Return the model that the name stands for, as `provider/model`."""
     target: str = settings.MEMOS_LLM_MODEL_NAMES[name]
     return target if is_model_name(target) else f"{settings.MEMOS_LLM_PROVIDER}/{target}"
 
 
 def _is_allowed(name: str, namespace_id: int | None) -> bool:
-    """Tells whether the server names the model, or all of its provider, as allowed. An empty list allows no choice."""
+    """Return whether the settings allow the model, or all models of its provider. An empty list allows none."""
     provider, _, own = name.partition("/")
     named = {name, f"{provider}/*"} & set(settings.MEMOS_LLM_ALLOWED_MODELS)
     if not named or own in {"", "*"}:

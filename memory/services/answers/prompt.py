@@ -1,4 +1,4 @@
-"""What a chat model is asked: instructions that never change, what was found, then the question."""
+"""Writes the prompt of a chat model: instructions that never change, the memories found, then the question."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _JSON = "Fill the JSON object from the memories only. Where they do not say some
 
 
 def write_prompt(sources: AnswerSources) -> list[Message]:
-    """The messages for the model. What comes from memories begins with a dash or is set in, so that no line of theirs
-    passes for one of ours."""
+    """Return the messages for the model. Lines from memories begin with a dash or are indented, so that none of them
+    can pass for an instruction."""
     hidden = [_line(one) for one in sources.sources if not one.shown]
     told = [_indent(f"{one.speaker or one.role}: {one.text}") for one in sources.terms.told]
     parts = [

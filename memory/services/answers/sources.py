@@ -18,7 +18,7 @@ from memory.types import NewMemory, Scope
 
 @dataclass(frozen=True, slots=True)
 class AnswerTerms:
-    """Holds how to answer a question: in at most `max_tokens`; by quotes if `model` is None.
+    """The terms of an answer: at most `max_tokens`; quotes if `model` is None.
 
     `schema`: the schema of the model's JSON. `question`: the whole question, if the search takes only a part of it.
     `told`: earlier turns that are not memories yet.
@@ -33,7 +33,7 @@ class AnswerTerms:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSource:
-    """Represents the hit that is cited as `n`. `shown`: whether its line stands in the pack's text."""
+    """The hit that is cited as `n`. `shown`: whether its line stands in the pack's text."""
 
     n: int
     hit: Hit
@@ -42,7 +42,8 @@ class AnswerSource:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSources:
-    """Holds everything that a search for the question found. `no_answer`: why the question gets no answer, or None."""
+    """Everything that a search for the question found. `no_answer`: the reason why the question gets no answer, or
+    None."""
 
     scope: Scope
     session: str
@@ -54,23 +55,23 @@ class AnswerSources:
 
     @property
     def question(self) -> str:
-        """Returns the whole question."""
+        """Return the whole question."""
         return self.terms.question or self.ask.text
 
     @property
     def pack_id(self) -> uuid.UUID | None:
-        """Returns the id of the context pack that holds the hits."""
+        """Return the id of the context pack that holds the hits."""
         return self.found.pack_id
 
 
 def find_sources(
     scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms, beside: Sequence[Scope] = ()
 ) -> AnswerSources:
-    """Searches, and keeps a pack and audit events as `query` does. The policy's `retrieval.relevance_floor` decides
-    whether anything is answered, as it decides `answerable`.
+    """Search, and store a pack and audit events as `query` does. The policy's `retrieval.relevance_floor` decides
+    whether there is an answer, as it decides `answerable`.
 
-    For a model the pack's text has at most ANSWER_SOURCE_TOKENS. `beside`: other namespaces, as in `query`.
-    Raises EmbeddingUnavailable, SearchTimedOut.
+    For a model the pack's text has at most ANSWER_SOURCE_TOKENS. `beside`: other namespaces, as in `query`. Raises
+    EmbeddingUnavailable, SearchTimedOut.
     """
     room = count_pack_tokens(PromptForm.ANSWER) if terms.model else None
     found = query(scope, ask, session=session, max_tokens=room, beside=beside)
@@ -82,7 +83,7 @@ def find_sources(
 
 
 def _number(found: QueryAnswer) -> list[AnswerSource]:
-    """Lists the numbered hits that the pack's text has room for, or shows as latest messages or durable memories."""
+    """Return the numbered hits that the pack's text has room for, or shows as latest messages or durable memories."""
     told = {
         item["id"]: item
         for section in found.pack["manifest"]["sections"]

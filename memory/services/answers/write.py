@@ -1,4 +1,4 @@
-"""Answers that a chat model writes from numbered memories; each citation of it is checked."""
+"""Has a chat model write an answer from numbered memories, and checks each citation."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from memory.text.citations import MarkerFilter, check_citations, is_said, neares
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
 
-# The model came to the end of `max_tokens` before that of its answer.
+# Reported when the model reached `max_tokens` before the end of its answer.
 CUT_OFF = Degradation.ANSWER_CUT_OFF.value
 
 
 def write_answer(sources: AnswerSources, model: ChatModel) -> Generator[str | CitedAnswer]:
-    """The pieces of the model's answer as they come, without numbers of no source; at last the whole, checked.
+    """Yield the pieces of the model's answer as they come, without numbers of unknown sources; finally the checked
+    answer.
 
     With a schema there are no pieces. Closing it ends the call. Raises LLMUnavailable; then there is no answer.
     """
@@ -52,7 +53,7 @@ def write_answer(sources: AnswerSources, model: ChatModel) -> Generator[str | Ci
 
 
 def _find_cache(sources: AnswerSources, model: ChatModel) -> CachedPrefix | None:
-    """The activation cache of the pack's prefix, if there is one for the model."""
+    """Find the activation cache of the pack's prefix for the model, if there is one."""
     if not sources.found.rendered.prefix:
         return None
     return find_prefix_cache(
@@ -98,7 +99,7 @@ def _check_answer(sources: AnswerSources, model: ChatModel, text: str, ended: Ch
 
 
 def _cost(model: ChatModel, usage: TokenUsage) -> float | None:
-    """In dollars; None where the provider counted nothing, or no price is known."""
+    """Return the cost in dollars; None if the provider counted nothing, or no price is known."""
     if usage.prompt is None or usage.completion is None:
         return None
     cost = cost_of(
@@ -108,7 +109,7 @@ def _cost(model: ChatModel, usage: TokenUsage) -> float | None:
 
 
 def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, Any]) -> CitedAnswer:
-    """The JSON object that the model answers, with the memories that say its values."""
+    """Return the model's JSON object, with the memories that say its values."""
     filled = model.complete_json(
         write_prompt(sources),
         schema=schema,
@@ -144,7 +145,7 @@ def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, 
 
 
 def _values(value: Any) -> Iterator[str]:
-    """The texts and numbers of a JSON value, as texts."""
+    """Yield the texts and numbers of a JSON value, as texts."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _values(inner)

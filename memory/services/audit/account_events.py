@@ -1,4 +1,4 @@
-"""Takes down what happens at the staff's door: lock-outs, ended logins, second factors."""
+"""Records events of staff accounts in the audit log: lock-outs, ended logins, second factors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from memory.enums import AuditEvent
 def note_account(
     *, actor: str, event: AuditEvent, account: str, details: Mapping[str, Any], now: datetime, request_id: str = ""
 ) -> None:
-    """Something was done with a staff account (its name): `actor` did it."""
+    """Record that `actor` did something with a staff account, given by its name."""
     more = {"request_id": request_id} if request_id else {}
     audit.record_system(actor, event, subject=account[:200], details={**details, **more}, now=now)

@@ -1,13 +1,13 @@
-"""Seals audit events into a hash chain (as in Schneier & Kelsey, "Secure audit logs", 1999); no writer waits for it.
+"""Seals audit events into a hash chain (as in Schneier & Kelsey, "Secure audit logs", 1999) without delaying writers.
 
 Every event carries `xact`, the number of the transaction that wrote it. When no running transaction has a number below
-H (PostgreSQL's `pg_snapshot_xmin`), every row below H is there for good and none can follow: these rows, in the order
-(xact, id), get a seal whose hash covers the seal before it and the digest of each row. So a row cannot appear, change
-or vanish inside a sealed range unnoticed, and sealing only reads what writers have finished.
+H (PostgreSQL's `pg_snapshot_xmin`), the rows below H are complete and final: in the order (xact, id), they get a seal
+whose hash covers the previous seal and the digest of each row. So a row cannot appear, change or vanish inside a sealed
+range unnoticed, and sealing only reads finished rows.
 
 A dump that is restored on another cluster meets transaction numbers that start low again. Then a new era begins: the
-column's default adds an offset, so that new rows come after all that are there. Rows that were written before the
-server noticed lie between sealed ones; they get a `late` seal that names them.
+column's default adds an offset, so that new rows come after all existing ones. Rows that were written before the server
+noticed lie between sealed ones; they get a `late` seal that names them.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from memory.models.queries import audit as queries
 
 log = logging.getLogger("memos.audit")
 
-# Rows of one seal: their digests are held in memory when it is made and when it is verified.
+# The most rows of one seal: their digests are in memory when it is made and when it is verified.
 SEAL_ROWS = 10_000
 SEALS_A_RUN = 100
-# What is read of a seal's range: more only lie there when very many were slipped in.
+# The most rows read of a seal's range; it only has more if very many were slipped in.
 RANGE_ROWS = 10 * SEAL_ROWS
 ID_BYTES, MARK_BYTES = 16, 8
-# A number that no cluster reaches: a row that claims more was not numbered by PostgreSQL.
+# No cluster reaches this number: PostgreSQL did not assign a higher one.
 MAX_XACT = 2**60
 GENESIS = bytes(32)
 BEFORE_ALL = (-1, uuid.UUID(int=0))
@@ -45,7 +45,7 @@ Place = tuple[int, uuid.UUID]
 
 @dataclass(frozen=True, slots=True)
 class SealedRow:
-    """A sealed event, or one to be sealed."""
+    """An event that is sealed, or about to be."""
 
     id: uuid.UUID
     xact: int
@@ -54,7 +54,7 @@ class SealedRow:
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """How transactions are numbered: `xact` is the cluster's own number plus `offset`."""
+    """The numbering of transactions: `xact` is the cluster's own number plus `offset`."""
 
     number: int
     offset: int
@@ -62,9 +62,9 @@ class Era:
 
 
 def seal(*, now: datetime, limit: int = SEALS_A_RUN) -> int:
-    """Seals all events that are settled, in at most `limit` seals, each kept; returns how many events.
+    """Seal all settled events, in at most `limit` seals, each committed; return how many events.
 
-    One run at a time: another returns 0. Run again without new events, it seals nothing.
+    Only one run works at a time: another returns 0. Without new events it seals nothing.
     """
     sealed = 0
     for _ in range(limit):
@@ -85,26 +85,28 @@ def seal(*, now: datetime, limit: int = SEALS_A_RUN) -> int:
 
 
 def recognise_cluster(*, now: datetime) -> bool:
-    """Begins a new era when the database was restored on another cluster; True if so. To be called before serving."""
+    """Begin a new era if the database was restored on another cluster; return whether it was. To be called before
+    serving."""
     with transaction.atomic():
         mine = try_lock_in_transaction(Lock.AUDIT_SEALS)
         return mine and _renumber_if_needed(newest_seal(), now=now) is not None
 
 
 def newest_seal() -> AuditSeal | None:
-    """The end of the chain, without `members`."""
+    """Return the end of the chain, without `members`."""
     return AuditSeal.objects.defer("members").first()
 
 
 def seals_after(number: int) -> Iterator[AuditSeal]:
-    """The seals after `number`, in order, one in memory at a time."""
+    """Yield the seals after `number`, in order, one in memory at a time."""
     while (seal := AuditSeal.objects.filter(number__gt=number).order_by("number").first()) is not None:
         yield seal
         number = seal.number
 
 
 def seal_hash(seal: AuditSeal, digests: Iterable[bytes]) -> bytes:
-    """What `seal.hash` must be, over its own columns, the seal before it and the rows' digests in their order."""
+    """Return the correct value of `seal.hash`, over its own columns, the previous seal and the rows' digests in
+    order."""
     sealed_at = seal.sealed_at.astimezone(UTC).isoformat()
     head = (seal.number, seal.count, seal.total, seal.first_xact, seal.first_id, seal.last_xact, seal.last_id,
             seal.late, seal.era, seal.xact_offset, seal.cluster, sealed_at)  # fmt: skip
@@ -115,17 +117,17 @@ def seal_hash(seal: AuditSeal, digests: Iterable[bytes]) -> bytes:
 
 
 def rows_between(after: Place, last: Place) -> list[SealedRow]:
-    """The events after `after` up to `last`, that one included, in order; of very many the first RANGE_ROWS."""
+    """Return the events after `after` up to and including `last`, in order; at most RANGE_ROWS."""
     return [SealedRow(*row) for row in queries.list_between(after, last, limit=RANGE_ROWS)]
 
 
 def list_rows(ids: Sequence[uuid.UUID]) -> list[SealedRow]:
-    """The events with these ids, in order."""
+    """Return the events with these ids, in order."""
     return [SealedRow(*row) for row in queries.list_by_id(ids)]
 
 
 def members(seal: AuditSeal) -> dict[uuid.UUID, bytes]:
-    """The ids that the seal covers, each with the beginning of its digest."""
+    """Return the ids that the seal covers, each with the beginning of its digest."""
     packed, step = bytes(seal.members), ID_BYTES + MARK_BYTES
     return {
         uuid.UUID(bytes=packed[at : at + ID_BYTES]): packed[at + ID_BYTES : at + step]
@@ -134,7 +136,7 @@ def members(seal: AuditSeal) -> dict[uuid.UUID, bytes]:
 
 
 def late_ids() -> set[uuid.UUID]:
-    """The events that late seals cover: few, written in the minute after a restore."""
+    """Return the events that late seals cover: few, written in the minute after a restore."""
     return {identity for seal in AuditSeal.objects.filter(late=True) for identity in members(seal)}
 
 
@@ -153,7 +155,8 @@ def _rows(after: Place, *, before: int) -> list[SealedRow]:
 def _add_seal(
     last: AuditSeal | None, rows: Sequence[SealedRow], era: Era, *, now: datetime, late: bool = False
 ) -> AuditSeal:
-    """Writes the next seal. Late rows, and none, leave the place that the chain has reached where it is."""
+    """Write the next seal. A seal of late rows, or without rows, does not move the position that the chain has
+    reached."""
     reached = _place(last)
     first, end = ((rows[0].xact, rows[0].id), (rows[-1].xact, rows[-1].id)) if rows and not late else (reached, reached)
     made = AuditSeal(
@@ -174,13 +177,13 @@ def _add_seal(
     )
     made.hash = seal_hash(made, (row.digest for row in rows))
     made.save(force_insert=True)
-    # In the log, which is kept elsewhere, it shows whether the chain's end was cut off later.
+    # The log is kept elsewhere, so it shows whether the chain's end was cut off later.
     log.info("audit sealed", extra={"seal": made.number, "events": made.count, "hash": made.hash.hex()})
     return made
 
 
 def _renumber_if_needed(last: AuditSeal | None, *, now: datetime) -> Era | None:
-    """Begins a new era, if the cluster is another one or its numbers went back; None: there is no need.
+    """Begin a new era if the cluster is another one or its numbers went back; return None if neither is so.
 
     Writers wait for it, once after a restore. Raises Conflict.
     """
@@ -209,7 +212,7 @@ def _renumber_if_needed(last: AuditSeal | None, *, now: datetime) -> Era | None:
 
 
 def _find_unsealed(below: int) -> list[SealedRow]:
-    """The rows numbered below `below` that lie in a seal's range and are not of it, nor of a late seal."""
+    """Return the rows below `below` that lie in a seal's range but belong neither to it nor to a late seal."""
     known, after = late_ids(), BEFORE_ALL
     found: list[SealedRow] = []
     for seal in seals_after(0):
@@ -217,7 +220,7 @@ def _find_unsealed(below: int) -> list[SealedRow]:
             break
         if seal.late:
             continue
-        # Counting needs the index only; writers are waiting.
+        # Counting needs only the index; writers are waiting.
         if queries.count_between(after, _place(seal)) > seal.count:
             own, inside = members(seal), rows_between(after, _place(seal))
             found += [row for row in inside if row.id not in own and row.id not in known]

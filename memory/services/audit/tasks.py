@@ -13,7 +13,7 @@ seal_audit = chain.seal
 
 
 def verify_audit(*, now: datetime) -> int:
-    """Verifies the audit chain; returns how many events hold. Fails when one does not, so that `doctor` shows it."""
+    """Verify the audit chain; return how many events hold. Fails when one does not, so that `doctor` reports it."""
     proof = verify.verify()
     if proof.faults:
         first = proof.faults[0]

@@ -1,4 +1,4 @@
-"""The audit log as people read it: narrowed, page by page, counted over time, and taken out as a file."""
+"""Reads the audit log for people: filtered, by page, counted over time, and exported as a file."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from memory.models.queries import audit as queries
 from memory.models.scoped import ScopedQuerySet
 from memory.types import Access, Scope, list_forms
 
-# Events that are counted for the picture over time, the newest; beyond them it says so.
+# The most events, the newest ones, that are counted for the chart over time, which says when there are more.
 COUNTED_AT_MOST = 20_000
 MAX_EXPORTED = 50_000
 _CHUNK = 1_000
-# The clocks of two servers, and a change that waits for a lock, set an id's time and the event's apart.
+# The time in an id and that of the event differ by the clocks of two servers, or if a change waits for a lock.
 _SLACK = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """What the log is narrowed to; empty is all. `until` is not of the time any more."""
+    """The filters of the log; '' matches all. `until` is excluded."""
 
     event: str = ""
     actor: str = ""
@@ -42,20 +42,21 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True)
 class EventStep:
-    """How many events a step of time has, from `at` on."""
+    """The number of events in a step of time that begins at `at`."""
 
     at: datetime
     count: int
 
 
 def events(access: Access, wanted: AuditFilter) -> ScopedQuerySet[AuditLog]:
-    """The events that the caller reaches, newest first. Those of no namespace are for who reaches all."""
+    """Select the events that the caller reaches, newest first. Events without a namespace need a caller who reaches
+    all."""
     rows = AuditLog.objects.reachable_by(access)
     exact = {"event_type": wanted.event, "actor": wanted.actor, "subject": wanted.subject,
              "request_id": wanted.request_id}  # fmt: skip
     rows = rows.filter(**{name: value for name, value in exact.items() if value})
     if wanted.session:
-        # Events keep a session's name as it was written, before names were composed, too.
+        # Events keep a session's name as it was written, also from before names were composed.
         rows = rows.filter(session__in=list_forms(wanted.session))
     if wanted.since is not None:
         # Ids begin with the time: the index finds them.
@@ -68,7 +69,7 @@ def events(access: Access, wanted: AuditFilter) -> ScopedQuerySet[AuditLog]:
 def page(
     access: Access, wanted: AuditFilter, *, before: uuid.UUID | None, limit: int
 ) -> tuple[list[AuditLog], uuid.UUID | None]:
-    """One page, and the id that the page after begins before."""
+    """Return one page, and the id before which the next page begins."""
     rows = events(access, wanted)
     if before is not None:
         rows = rows.filter(pk__lt=before)
@@ -77,17 +78,17 @@ def page(
 
 
 def newer(access: Access, wanted: AuditFilter, *, than: uuid.UUID, at_most: int) -> int:
-    """How many events came after one."""
+    """Count the events after one, up to `at_most`."""
     return int(events(access, wanted).filter(pk__gt=than).order_by()[:at_most].count())
 
 
 def find(access: Access, *, event_id: uuid.UUID) -> AuditLog | None:
-    """One event that the caller reaches."""
+    """Return one event that the caller reaches, or None."""
     return AuditLog.objects.reachable_by(access).filter(pk=event_id).first()
 
 
 def span(access: Access, wanted: AuditFilter) -> tuple[datetime, datetime, int] | None:
-    """From when to when the newest COUNTED_AT_MOST events are, and how many; None without any."""
+    """Return the first and last time of the newest COUNTED_AT_MOST events, and their number; None without any."""
     found = events(access, wanted)[:COUNTED_AT_MOST].aggregate(
         first=Min("created_at"), last=Max("created_at"), count=Count("*")
     )
@@ -97,22 +98,22 @@ def span(access: Access, wanted: AuditFilter) -> tuple[datetime, datetime, int] 
 def by_step(
     access: Access, wanted: AuditFilter, *, since: datetime, until: datetime, step: timedelta
 ) -> list[EventStep]:
-    """The newest COUNTED_AT_MOST events by time, a Step for every step, also the empty ones."""
+    """Count the newest COUNTED_AT_MOST events by time: an EventStep for every step, including empty ones."""
     found = queries.count_by_step(events(access, wanted)[:COUNTED_AT_MOST], since=since, step=step)
     return [EventStep(since + step * n, found.get(since + step * n, 0)) for n in range(-((since - until) // step))]
 
 
 def actors(access: Access, wanted: AuditFilter, *, limit: int) -> list[str]:
-    """Who acted in the newest COUNTED_AT_MOST events, by name."""
+    """Return the actors of the newest COUNTED_AT_MOST events, by name."""
     return queries.rank_actors(events(access, wanted)[:COUNTED_AT_MOST], limit=limit)
 
 
 def export_events(
     access: Access, wanted: AuditFilter, *, form: str, now: datetime, request_id: str
 ) -> Iterator[AuditLog]:
-    """The newest MAX_EXPORTED events, one by one; that they were taken out is an event itself, written before.
+    """Return the newest MAX_EXPORTED events, one by one. The export itself is recorded as an event first.
 
-    It belongs to the namespace when there is one only, else to none.
+    That event belongs to the namespace if there is only one, else to none.
     """
     ids = list(events(access, wanted).values_list("pk", flat=True)[:MAX_EXPORTED])
     narrowed = {name: str(value) for name, value in asdict(wanted).items() if value}

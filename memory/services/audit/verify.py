@@ -1,4 +1,4 @@
-"""Verifies the audit chain: which seal does not hold, and which of its events are missing, changed or slipped in."""
+"""Verifies the audit chain: which seals do not hold, and which of their events are missing, changed or slipped in."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_FAULTS = 10
 
 @dataclass(frozen=True, slots=True)
 class SealFault:
-    """A seal that does not hold: what is wrong, and the events that show it (LISTED of each kind at most)."""
+    """A seal that does not hold: the problem, and the events that show it (at most LISTED of each kind)."""
 
     number: int
     what: str
@@ -41,9 +41,9 @@ class SealFault:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a verification found. `waiting` events are not sealed yet, the oldest since `waiting_since`.
+    """The result of a verification. `waiting` events are not sealed yet, the oldest since `waiting_since`.
 
-    `head` is the newest seal's number and hash (hex): kept elsewhere, it shows later that the end was not cut off.
+    `head` is the newest seal's number and hash (hex): noted elsewhere, it shows later that the end was not cut off.
     """
 
     seals: int
@@ -56,7 +56,8 @@ class Proof:
 
 
 def verify(*, newest: int | None = None) -> Proof:
-    """Makes the hashes anew, seal by seal from the first (or of about the `newest` events), one seal in memory a time.
+    """Recompute the hashes, seal by seal from the first (or of about the `newest` events), with one seal in memory at a
+    time.
 
     Stops at MAX_FAULTS.
     """
@@ -79,13 +80,13 @@ def verify(*, newest: int | None = None) -> Proof:
 
 
 def holds_at(number: int, digest: str) -> bool:
-    """Whether seal `number` is there and its hash is `digest` (hex), as someone noted it down."""
+    """Return whether seal `number` exists with the hash `digest` (hex), as noted down earlier."""
     seal = AuditSeal.objects.filter(number=number).defer("members").first()
     return seal is not None and bytes(seal.hash).hex() == digest.lower()
 
 
 def _predecessor(total: int) -> AuditSeal | None:
-    """The newest seal that ends at `total` events or before."""
+    """Return the newest seal that ends at `total` events or before."""
     return AuditSeal.objects.filter(total__lte=max(total, 0)).defer("members").first()
 
 
@@ -98,7 +99,7 @@ def _faults(seal: AuditSeal, before: AuditSeal | None, after: Place, late: set[u
     if seal.number != expected:
         gone = f"seal {expected} is" if seal.number == expected + 1 else f"seals {expected} to {seal.number - 1} are"
         yield SealFault(expected, f"{gone} missing")
-        # Where it began is not known from the seal before it.
+        # The previous seal is missing, so take the beginning from the seal itself.
         after = (seal.first_xact, uuid.UUID(int=max(seal.first_id.int - 1, 0)))
     elif bytes(seal.previous) != (bytes(before.hash) if before else GENESIS):
         yield SealFault(seal.number, "it does not follow the seal before it")
@@ -109,7 +110,7 @@ def _faults(seal: AuditSeal, before: AuditSeal | None, after: Place, late: set[u
 
 
 def _explain_fault(seal: AuditSeal, own: dict[uuid.UUID, bytes], rows: list[SealedRow]) -> SealFault:
-    # By their ids too: one whose `xact` was changed lies elsewhere.
+    # Look them up by their ids too: a row whose `xact` was changed lies elsewhere.
     there = {row.id: row.digest for row in (*rows, *list_rows(list(own)))}
     missing = [identity for identity in own if identity not in there]
     changed = [identity for identity, mark in own.items() if there.get(identity, mark)[:MARK_BYTES] != mark]

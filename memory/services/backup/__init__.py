@@ -1,1 +1,1 @@
-"""Backups: one consistent file of the database, restored whole or not at all, and what must stay forgotten then."""
+"""Makes consistent backups of the database, restores them completely or not at all, and repeats later erasures."""

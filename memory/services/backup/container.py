@@ -1,10 +1,10 @@
-"""The file of a backup: a stream of bytes in chunks, each of which shows that it is whole and in its place.
+"""Reads and writes the file of a backup: a stream of chunks, each of which proves its integrity and its position.
 
 `MAGIC`, the header (4 bytes of length, JSON), then chunks: a byte (1: the last one), 4 bytes of length, the body. With
-a key a body is AES-256-GCM (NIST SP 800-38D) of the chunk, as in STREAM (Hoang, Reyhanitabar, Rogaway and Vizár,
+a key, a body is AES-256-GCM (NIST SP 800-38D) of the chunk, as in STREAM (Hoang, Reyhanitabar, Rogaway and Vizár,
 "Online authenticated-encryption and its nonce-reuse misuse-resistance", 2015): the nonce is the chunk's number and
-whether it is the last, and every chunk vouches for the header. The key is made by scrypt (RFC 7914) from what the
-operator gives, with a salt of the file's own. Without a key a body is the chunk and a BLAKE2b digest of the same.
+whether it is the last, and every chunk authenticates the header. The key is derived by scrypt (RFC 7914) from the
+operator's key, with a random salt for each file. Without a key, a body is the chunk and a BLAKE2b digest of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Sealer(Protocol):
     def seal(self, chunk: bytes, place: bytes) -> bytes: ...
 
     def open(self, body: bytes, place: bytes) -> bytes | None:
-        """The chunk; None when it is not the one that was sealed at this place."""
+        """Return the chunk; None if it is not the one that was sealed at this position."""
 
 
 class _Encrypted:
@@ -75,7 +75,7 @@ class _Checksummed:
 
 
 class Writer:
-    """Writes a backup to `file`: first the manifest, then what `write` is given, and `finish`.
+    """Writes a backup to `file`: first the manifest, then the data passed to `write`, and the end by `finish`.
 
     `digest` is the SHA-256 (hex) and `size` the bytes of all that was written.
     """
@@ -104,13 +104,13 @@ class Writer:
 
     def write(self, data: bytes) -> None:
         self._buffer += data
-        # The last chunk is marked as such: one is kept back.
+        # The last chunk is marked as such, so one chunk is kept back.
         while len(self._buffer) > CHUNK_BYTES:
             self._put_chunk(bytes(self._buffer[:CHUNK_BYTES]), last=False)
             del self._buffer[:CHUNK_BYTES]
 
     def finish(self) -> None:
-        """Writes the rest and waits until all is on the disk."""
+        """Write the rest and wait until all of it is on disk."""
         self._put_chunk(bytes(self._buffer), last=True)
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -127,9 +127,9 @@ class Writer:
 
 
 class Reader:
-    """Reads a backup from `file`. `manifest` is what was written first; `chunks` gives the rest, once.
+    """Reads a backup from `file`. `manifest` is what was written first; `chunks` yields the rest, once.
 
-    Raises BackupDamaged when the file is no backup, is cut off or altered, or when `key` is not its key.
+    Raises BackupDamaged when the file is not a backup, is cut off or altered, or when `key` is wrong.
     """
 
     def __init__(self, file: BinaryIO, *, key: str) -> None:
@@ -153,7 +153,7 @@ class Reader:
         self.manifest: dict[str, Any] = self._read_manifest()
 
     def chunks(self) -> Iterator[bytes]:
-        """The bytes after the manifest. Ends only when the file was whole and ends there, too."""
+        """Yield the bytes after the manifest. Raises BackupDamaged unless the file is whole and ends there."""
         if self._rest:
             yield self._rest
         yield from self._stream
@@ -213,7 +213,7 @@ class Reader:
 
 
 def check_key(key: str) -> None:
-    """Raises BackupError for a key that can be guessed; none is fine."""
+    """Raise BackupError for a key that can be guessed; an empty key is allowed."""
     if key and len(key) < MIN_KEY_CHARS:
         raise BackupError(
             f"MEMOS_BACKUP_KEY has fewer than {MIN_KEY_CHARS} characters and can be guessed: make one with "
@@ -222,17 +222,17 @@ def check_key(key: str) -> None:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 (hex) of a file."""
+    """Return the SHA-256 (hex) of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _derive(key: str, salt: bytes) -> tuple[bytes, bytes]:
-    """The key of the cipher, and 16 bytes by which a wrong one is recognised."""
+    """Return the key of the cipher, and 16 bytes by which a wrong one is recognised."""
     made = hashlib.scrypt(key.encode(), salt=salt, n=2**15, r=8, p=1, maxmem=2**26, dklen=48)
     return made[:32], made[32:]
 
 
 def _place(number: int, *, last: bool) -> bytes:
-    """A chunk's nonce: 12 bytes, never the same twice under one key."""
+    """Return a chunk's nonce: 12 bytes, unique under one key."""
     return number.to_bytes(11) + bytes([last])

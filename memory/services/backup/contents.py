@@ -1,4 +1,4 @@
-"""What is in a database, in figures: written into a backup, and compared with what it restores."""
+"""Describes the contents of a database in figures, which a backup contains and a restore compares."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _HEAD = "SELECT number, encode(hash, 'hex') FROM memory_auditseal ORDER BY numbe
 
 
 def read(reader: psycopg.Connection[Any], *, backup_id: str, server: int) -> dict[str, Any]:
-    """The manifest of a backup, as the transaction of `reader` sees the database.
+    """Return the manifest of a backup, as the transaction of `reader` sees the database.
 
-    `tables` are counts of rows, `head` the newest seal of the audit chain (number, hash), `secret` stands for
+    `tables`: the number of rows of each; `head`: the newest seal of the audit chain (number, hash); `secret`: a mark of
     MEMOS_SECRET_KEY.
     """
     row = reader.execute(_HEAD).fetchone()
@@ -40,7 +40,7 @@ def read(reader: psycopg.Connection[Any], *, backup_id: str, server: int) -> dic
 
 
 def counts(reader: psycopg.Connection[Any]) -> dict[str, int]:
-    """Rows by table."""
+    """Count the rows of each table."""
     names = [name for (name,) in reader.execute(_TABLES).fetchall()]
     found = {}
     for name in names:
@@ -51,7 +51,7 @@ def counts(reader: psycopg.Connection[Any]) -> dict[str, int]:
 
 
 def compare(manifest: dict[str, Any], restored: dict[str, int]) -> None:
-    """Raises BackupUnverified when the restored rows (by table) are not as many as were backed up."""
+    """Raise BackupUnverified when the restored numbers of rows (by table) differ from the manifest's."""
     wanted = manifest["tables"]
     differing = [
         f"{name}: {restored.get(name, 'no table')} of {wanted.get(name, 'no table')}"
@@ -63,9 +63,9 @@ def compare(manifest: dict[str, Any], restored: dict[str, int]) -> None:
 
 
 def verify_chain(manifest: dict[str, Any]) -> int:
-    """Verifies the audit chain of the database that Django is connected to; returns how many events hold.
+    """Verify the audit chain of the database that Django is connected to; return how many events hold.
 
-    Raises BackupUnverified when an event does not, or when the chain's end is another one than the manifest's.
+    Raises BackupUnverified when an event does not, or when the chain's end differs from the manifest's.
     """
     proof = verify.verify()
     if proof.faults:
@@ -77,13 +77,13 @@ def verify_chain(manifest: dict[str, Any]) -> int:
 
 
 def unknown_migrations(manifest: dict[str, Any], known: set[tuple[str, str]]) -> list[str]:
-    """Migrations that the backup's database had and this version of MemOS does not."""
+    """Return the migrations of the backup's database that this version of MemOS does not have."""
     ours = {app for app, _ in known}
     return [f"{app}.{name}" for app, name in manifest["migrations"] if app in ours and (app, name) not in known]
 
 
 def is_empty() -> bool:
-    """Whether the database that Django is connected to holds nothing that a restore would replace."""
+    """Return whether the database that Django is connected to has no data that a restore would replace."""
     if not MigrationRecorder(connection).has_table():
         return True
     with connection.cursor() as cursor:
@@ -97,6 +97,6 @@ def is_empty() -> bool:
 
 
 def end_logins() -> None:
-    """Ends the logins of staff: those that were ended since the backup must not be valid again."""
+    """End all logins of staff, because logins that ended since the backup must not be valid again."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM ops_staffsession")

@@ -1,4 +1,4 @@
-"""Makes a backup: one file, consistent to one moment, which is there whole or not at all."""
+"""Makes a backup: one file, consistent as of one moment, that is stored completely or not at all."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from memory.services.backup.verify import verify
 SUFFIX, PARTIAL = ".backup", ".partial"
 _NAME = re.compile(r"memos-(\d{8}T\d{6}Z)-[0-9a-f]{8}\.backup")
 _MOMENT = "%Y%m%dT%H%M%SZ"
-# What a killed process left of a file is removed after so long.
+# The age at which an unfinished file of a killed process is removed.
 _LEFT_BEHIND = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A backup that was made: `digest` is its SHA-256, `rows` those of all tables, `seconds` what each part took."""
+    """A finished backup. `digest`: its SHA-256; `rows`: the number of rows of all tables; `events`: the verified audit
+    events."""
 
     path: Path
     size: int
@@ -46,9 +47,9 @@ class Made:
 
 
 def make(folder: Path, *, key: str, verified: bool, actor: str, now: datetime) -> Made:
-    """Writes a backup of the database into `folder` and records it; one at a time.
+    """Write a backup of the database into `folder` and record it; only one at a time.
 
-    `verified`: it is restored into a scratch database and compared before the file gets its name. Raises BackupError,
+    `verified`: restore it into a scratch database and compare it before the file gets its name. Raises BackupError,
     BackupUnverified, LedgerUnavailable.
     """
     check_key(key)
@@ -58,7 +59,7 @@ def make(folder: Path, *, key: str, verified: bool, actor: str, now: datetime) -
         started = time.monotonic()
         _make_ready(folder, now=now)
         ledger.complete()
-        # What is sealed can be verified where it is restored.
+        # Seal the audit log, so that it can be verified where it is restored.
         chain.seal(now=now)
         moment = now.astimezone(UTC).strftime(_MOMENT)
         backup_id = str(uuid.uuid4())
@@ -68,7 +69,7 @@ def make(folder: Path, *, key: str, verified: bool, actor: str, now: datetime) -
             written = time.monotonic()
             events = verify(Path(file.name), key=key).events if verified else None
             seconds = time.monotonic() - written if verified else None
-            # Before it has its name: a backup that can be restored is one that the ledger knows.
+            # Note it before it has its name, so that the ledger knows every backup that can be restored.
             ledger.note_backup(backup_id, now=now)
         made = Made(
             path, writer.size, writer.digest, bool(key), sum(manifest["tables"].values()), events,
@@ -79,9 +80,10 @@ def make(folder: Path, *, key: str, verified: bool, actor: str, now: datetime) -
 
 
 def prune(folder: Path, *, keep: int | None, keep_days: int | None, now: datetime) -> list[Path]:
-    """Deletes the backups in `folder` that are neither among the newest `keep` nor younger than `keep_days`.
+    """Delete the backups in `folder` that are neither among the newest `keep` nor younger than `keep_days`; return
+    their paths.
 
-    The newest always stays. None does not ask; without either nothing goes. Returns what was deleted.
+    The newest one always stays. None means no such limit; without both nothing is deleted.
     """
     if keep is None and keep_days is None:
         return []
@@ -94,7 +96,7 @@ def prune(folder: Path, *, keep: int | None, keep_days: int | None, now: datetim
 
 
 def backups_in(folder: Path) -> list[tuple[datetime, Path]]:
-    """When each backup of the folder was made, by its name, and where it is."""
+    """Return the time of each backup in the folder, by its name, and its path."""
     found = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir())
     return [(datetime.strptime(match[1], _MOMENT).replace(tzinfo=UTC), path) for match, path in found if match]
 
@@ -117,7 +119,7 @@ def _write(file: BinaryIO, *, key: str, backup_id: str, now: datetime) -> tuple[
 
 @contextmanager
 def _snapshot() -> Iterator[tuple[psycopg.Connection[Any], str]]:
-    """A transaction that sees the database at one moment, and the name by which pg_dump sees the same."""
+    """Yield a transaction that sees the database at one moment, and the name by which pg_dump sees the same."""
     with postgres.connect(postgres.database_name()) as reader:
         reader.execute("SET idle_in_transaction_session_timeout = 0")
         reader.execute("SET statement_timeout = 0")
@@ -130,7 +132,7 @@ def _snapshot() -> Iterator[tuple[psycopg.Connection[Any], str]]:
 
 @contextmanager
 def _partial(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` that gets its name at the end; of one that fails nothing is left."""
+    """Yield a file next to `path` that gets its name at the end; after an error it is deleted."""
     partial = path.with_name(path.name + PARTIAL)
     try:
         try:

@@ -1,6 +1,6 @@
-"""pg_dump, pg_restore, and the scratch databases that they are tried in.
+"""Runs pg_dump and pg_restore, and manages the scratch databases in which backups are tried.
 
-A password is handed over in the environment of the program, never on its command line, which others can read.
+A password is passed in the environment of the program, never on its command line, which others can read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NEEDS_TEMPLATE = """
 SELECT rolcreatedb AND NOT rolsuper AND pg_database_size(current_database()) <= %s
 FROM pg_roles WHERE rolname = current_user
 """
-# What a copy of the present database holds besides its extensions.
+# The contents of a copy of the present database besides its extensions.
 _DROP_EACH = """
 SELECT format('DROP %s IF EXISTS %s CASCADE',
               CASE relkind
@@ -51,13 +51,13 @@ FROM pg_proc p WHERE pronamespace::regnamespace::text !~ '^pg_|^information_'
 _MAX_NAME_CHARS = 40
 _READ_BYTES = 1 << 20
 _LAST_LINES = 3
-# Our own connection of a moment ago may be one of them.
+# A connection that we have just closed may still be one of them.
 _LEAVING_SECONDS = 5.0
 
 
 @cache
 def major_of(tool: Path) -> int:
-    """The major version of pg_dump or pg_restore; 0 when it does not run."""
+    """Return the major version of pg_dump or pg_restore; 0 when it does not run."""
     try:
         said = subprocess.run([str(tool), "--version"], capture_output=True, text=True, check=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
@@ -67,9 +67,9 @@ def major_of(tool: Path) -> int:
 
 
 def find_tool(name: str, *, server: int) -> Path:
-    """The program `name` for a server of major version `server`: of that version, else of the next later one.
+    """Return the path of `name` for a server of major version `server`: of that version, else of the next later one.
 
-    Looked for in the package of the embedded PostgreSQL, in Debian's folders and on the PATH. Raises BackupError.
+    Searches the package of the embedded PostgreSQL, Debian's folders and the PATH. Raises BackupError.
     """
     there = {tool: major_of(tool) for tool in _candidates(name) if tool.exists()}
     fitting = sorted((major, str(tool)) for tool, major in there.items() if major >= server)
@@ -93,7 +93,7 @@ def _candidates(name: str) -> Iterator[Path]:
 
 
 def server_major() -> int:
-    """The major version of the server that Django is connected to."""
+    """Return the major version of the server that Django is connected to."""
     connection.ensure_connection()
     return int(connection.pg_version) // 10_000  # type: ignore[attr-defined]
 
@@ -103,7 +103,7 @@ def database_name() -> str:
 
 
 def connect(database: str) -> psycopg.Connection[Any]:
-    """A connection of its own, to a database of the same server, with autocommit. Raises BackupError."""
+    """Open a separate connection to a database of the same server, with autocommit. Raises BackupError."""
     try:
         return psycopg.connect(make_conninfo(**_parameters(database)), autocommit=True)
     except psycopg.OperationalError as error:
@@ -111,7 +111,7 @@ def connect(database: str) -> psycopg.Connection[Any]:
 
 
 def dump(*, snapshot: str, server: int) -> Iterator[bytes]:
-    """Yield what pg_dump (custom format) writes of the database as `snapshot` shows it. Raises BackupError."""
+    """Yield the output of pg_dump (custom format) for the database as `snapshot` shows it. Raises BackupError."""
     tool = find_tool("pg_dump", server=server)
     command = [
         *(str(tool), "--format=custom", "--no-owner", "--no-privileges", "--no-comments", "--compress=gzip:1"),
@@ -125,9 +125,10 @@ def dump(*, snapshot: str, server: int) -> Iterator[bytes]:
 
 
 def load(pieces: Iterable[bytes], *, database: str, server: int) -> None:
-    """Has pg_restore write a dump into a database, in one transaction. Raises BackupError."""
+    """Restore a dump into a database by pg_restore, in one transaction. Raises BackupError."""
     with connect(database) as admin, admin.cursor() as cursor:
-        # Its policies name them. Where the login may not create them, pg_restore says which one is missing.
+        # Row-level security policies name these roles. If the login may not create them, pg_restore says which one is
+        # missing.
         row_security.create_roles(cursor)
     tool = find_tool("pg_restore", server=server)
     command = [
@@ -148,9 +149,9 @@ def load(pieces: Iterable[bytes], *, database: str, server: int) -> None:
 
 @contextmanager
 def maintenance() -> Iterator[psycopg.Connection[Any]]:
-    """A connection to the maintenance database that is the only one to make scratch databases; others are refused.
+    """Yield a connection to the maintenance database with the sole right to create scratch databases.
 
-    Those that a killed process left are dropped. Raises BackupError.
+    Scratch databases left by a killed process are dropped. Raises RestoreRefused for a second one, and BackupError.
     """
     with connect(MAINTENANCE) as admin, try_lock(Lock.SCRATCH_DATABASES, on=admin) as mine:
         if not mine:
@@ -170,11 +171,10 @@ def maintenance() -> Iterator[psycopg.Connection[Any]]:
 
 @contextmanager
 def scratch(admin: psycopg.Connection[Any]) -> Iterator[str]:
-    """Makes a new empty database with pgvector, as the present one is encoded and sorted; drops it at the end if it has
-    its name still.
+    """Create an empty database with pgvector, with the encoding and collation of the present one; yield its name.
 
-    A login that may not create the extension copies a database that has it: template1, or the empty one that is kept
-    beside the present one. Raises BackupError.
+    At the end it is dropped, unless it was renamed. A login that may not create the extension copies a database that
+    has it: template1, or the empty one that is kept next to the present one. Raises BackupError.
     """
     name = f"{_prefix()}{_SCRATCH}{uuid.uuid4().hex[:12]}"
     _create_like_present(admin, name)
@@ -188,9 +188,9 @@ def scratch(admin: psycopg.Connection[Any]) -> Iterator[str]:
 
 
 def prepare_scratch() -> None:
-    """Makes the empty database from which an ordinary login restores backups, while nobody uses the present one.
+    """Create the empty database from which an ordinary login restores backups, while the present one is not in use.
 
-    Later, the web server does. A superuser needs none; without CREATEDB nothing can be verified, and a large
+    Later, the web server uses it. A superuser needs none; without CREATEDB nothing can be verified, and a large
     database is copied only on request. Raises BackupError, RestoreRefused.
     """
     with connection.cursor() as cursor:
@@ -214,7 +214,7 @@ def _create_like_present(admin: psycopg.Connection[Any], name: str) -> None:
 
 
 def _describe(admin: psycopg.Connection[Any], database: str) -> tuple[Any, ...]:
-    """Returns how a database is encoded and sorted."""
+    """Return the encoding and collation of a database."""
     return _row(
         admin,
         "SELECT pg_encoding_to_char(encoding), datlocprovider::text, datcollate, datctype, "
@@ -225,7 +225,7 @@ def _describe(admin: psycopg.Connection[Any], database: str) -> tuple[Any, ...]:
 
 
 def _add_extension(database: str) -> bool:
-    """Creates pgvector in a database; returns whether the login may."""
+    """Create pgvector in a database; return whether the login may."""
     with connect(database) as empty:
         try:
             empty.execute("CREATE EXTENSION IF NOT EXISTS vector")
@@ -235,7 +235,7 @@ def _add_extension(database: str) -> bool:
 
 
 def _find_template(admin: psycopg.Connection[Any]) -> str:
-    """Finds a database with pgvector that may be copied, else makes one that is kept. Raises BackupError."""
+    """Find a database with pgvector that may be copied, else create one that is kept. Raises BackupError."""
     kept, present = f"{_prefix()}{_EMPTY}", database_name()
     wanted = _describe(admin, present), _find_version(present)
     there = _one(admin, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = %s)", kept)
@@ -251,7 +251,7 @@ def _find_template(admin: psycopg.Connection[Any]) -> str:
 
 
 def _find_version(database: str) -> str | None:
-    """Returns the version of pgvector in a database; None without it, or where the login may not look."""
+    """Return the version of pgvector in a database; None without it, or if the login may not connect."""
     try:
         with connect(database) as looked:
             row = looked.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
@@ -278,9 +278,9 @@ def drop(admin: psycopg.Connection[Any], name: str) -> None:
 
 
 def put_in_place(admin: psycopg.Connection[Any], name: str) -> str:
-    """Gives `name` the name of the present database, and that another, which is returned; both or neither.
+    """Rename `name` to the present database, and the present one to a new name, which is returned; both or neither.
 
-    Raises RestoreRefused while someone else is connected.
+    Raises RestoreRefused while another client is connected.
     """
     present = database_name()
     former = f"{_prefix()}{_FORMER}{uuid.uuid4().hex[:12]}"
@@ -296,7 +296,7 @@ def put_in_place(admin: psycopg.Connection[Any], name: str) -> str:
 
 
 def list_other_connections(admin: psycopg.Connection[Any]) -> list[str]:
-    """List the other connections to the present database, in words; wait for those that are closing."""
+    """Describe the other connections to the present database; wait for closing ones."""
     connection.close()
     deadline = time.monotonic() + _LEAVING_SECONDS
     while True:
@@ -312,10 +312,10 @@ def list_other_connections(admin: psycopg.Connection[Any]) -> list[str]:
 
 @contextmanager
 def connect_to(database: str) -> Iterator[None]:
-    """Inside, this thread's Django connection is one to `database`, of the same server."""
+    """Connect this thread's Django connection to `database`, of the same server, inside the context."""
     usual = connections[DEFAULT_DB_ALIAS]
     other = connections.create_connection(DEFAULT_DB_ALIAS)
-    # Not in place: other threads' connections are made from the same settings.
+    # Do not change the settings in place: other threads' connections are made from them.
     other.settings_dict = {**usual.settings_dict, "NAME": database}
     connections[DEFAULT_DB_ALIAS] = other
     try:
@@ -330,14 +330,14 @@ def _prefix() -> str:
 
 
 def _parameters(database: str) -> dict[str, str]:
-    """Of Django's connection, what libpq knows, with another database."""
+    """Return the parameters of Django's connection that libpq knows, with another database."""
     given = {**connection.get_connection_params(), "dbname": database}
     return {name: str(value) for name, value in given.items() if name in _libpq_options() and value is not None}
 
 
 @cache
 def _libpq_options() -> dict[str, str]:
-    """The environment variable of each option, '' where it has none."""
+    """Return the environment variable of each option; '' if it has none."""
     return {
         option.keyword.decode(): option.envvar.decode() if option.envvar else ""
         for option in psycopg.pq.Conninfo.get_defaults()
@@ -348,7 +348,7 @@ def _libpq_options() -> dict[str, str]:
 def _program(
     command: list[str], database: str, said: BinaryIO, *, stdin: int = subprocess.DEVNULL, stdout: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A program of PostgreSQL that knows where the database is; ended when the caller does not come to its end."""
+    """Run a program of PostgreSQL that knows the database; kill it if the context ends before it does."""
     variables = _libpq_options()
     given = {variables[name]: value for name, value in _parameters(database).items() if variables[name]}
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "HOME", "TZ") if name in os.environ}
@@ -363,7 +363,7 @@ def _program(
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                # What is still buffered for a program that has ended goes with it.
+                # Data buffered for a program that has ended are lost.
                 with suppress(BrokenPipeError):
                     pipe.close()
 

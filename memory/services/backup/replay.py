@@ -1,4 +1,4 @@
-"""Erases again, in a database restored from a backup, what was erased since the backup was made."""
+"""Repeats, in a database restored from a backup, the erasures since the backup was made."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from memory.types import Scope
 
 REASON = "Erased after the backup that was restored."
 HOLD = "legal_hold"
-# So long a restore goes on with an erasure that waits for something, and looks so often.
+# The time that a restore waits for an erasure, and the interval between its attempts.
 WAIT_SECONDS, PAUSE_SECONDS = 60.0, 1.0
-# Held memories that one transaction frees.
+# The number of memories that one transaction frees from their holds.
 _AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Erasures that were carried out again, memories that went by them, API keys that were revoked again."""
+    """The numbers of repeated erasures, of memories erased by them, and of API keys revoked again."""
 
     erasures: int
     memories: int
@@ -41,15 +41,15 @@ class Replayed:
 
 
 def other_secrets(ledger: Ledger) -> int:
-    """How many erasures name a session or speaker by a hash that was made under another MEMOS_SECRET_KEY."""
+    """Count the erasures that name a session or speaker by a hash made with another MEMOS_SECRET_KEY."""
     return sum(bool(erased.secret) and erased.secret != secret_mark() for erased in ledger.erasures.values())
 
 
 def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replayed:
-    """Carries out every erasure of the ledger that this database has not ended, and revokes keys again.
+    """Carry out every erasure of the ledger that this database has not finished, and revoke keys again.
 
-    A legal hold that the backup brought back stood no longer when the erasure was carried out: it gives way. Raises
-    BackupError when an erasure does not come to its end.
+    A legal hold that the backup brought back was no longer in force when the erasure was carried out, so it is lifted.
+    Raises BackupError when an erasure does not finish.
     """
     done = memories = 0
     for erased in sorted(ledger.erasures.values(), key=lambda one: one.asked_at):
@@ -73,8 +73,10 @@ def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replay
 
 
 def _carry_to_its_end(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], datetime]) -> Erasure:
-    """The erasure as it stands when it is over, or has waited WAIT_SECONDS: on a machine that is busy with a restore,
-    Redis may not answer for a while."""
+    """Carry the erasure out, and return it once it is over or has waited WAIT_SECONDS.
+
+    On a machine that is busy with a restore, Redis may not answer for a while.
+    """
     until = time.monotonic() + WAIT_SECONDS
     while True:
         run.carry_out(namespace_id=scope.namespace_id, erasure_id=erasure_id, now=now, seconds=float("inf"))
@@ -85,13 +87,13 @@ def _carry_to_its_end(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], 
 
 
 def _scope_of(erased: LedgerErasure, actor: str) -> Scope | None:
-    """The namespace, if the backup has it: a number that was given again later is another's."""
+    """Return the namespace if the backup has it. A later namespace with the same number is a different one."""
     namespace = Namespace.objects.filter(pk=erased.namespace_id, created_at__lte=erased.asked_at).first()
     return Scope(namespace.pk, namespace.name, actor) if namespace else None
 
 
 def _take_down(scope: Scope, erased: LedgerErasure, *, now: datetime) -> Erasure | None:
-    """The erasure to be carried out; None when the backup was made after its end, or when nothing went by it."""
+    """Return the erasure to carry out; None when the backup was made after its end, or when it erased nothing."""
     if erased.only_these and not erased.memories:
         return None
     known = Erasure.objects.filter(namespace_id=scope.namespace_id, id=erased.id).first()
@@ -102,7 +104,7 @@ def _take_down(scope: Scope, erased: LedgerErasure, *, now: datetime) -> Erasure
 
 @contextmanager
 def _without_holds(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], datetime]) -> Iterator[None]:
-    """Inside, nothing that the erasure names is under a legal hold; that of a namespace comes back afterwards."""
+    """Lift legal holds on the erasure's memories inside the context; that of a namespace is restored afterwards."""
     before = governing(scope.namespace_id)
     held = before.effective.policy.legal_hold
     if held:
@@ -119,14 +121,14 @@ def _without_holds(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], dat
 
 
 def _forget_users(ledger: Ledger) -> None:
-    """Users who were erased are so again, with what is shared with them: their ids are given to nobody else."""
+    """Erase again the users who were erased, with their shares; ids of users are never reused."""
     for namespace_id, user_id in ledger.users:
         with transaction.atomic():
             forget_user(namespace_id, user_id)
 
 
 def _revoke_shares(ledger: Ledger) -> None:
-    """Shares that were revoked after the backup are so again; one that was made anew since then stays."""
+    """Revoke again the shares that were revoked after the backup; a share created since then stays."""
     for (namespace_id, user_id), revoked_at in ledger.shares.items():
         CubeShare.objects.filter(namespace_id=namespace_id, user_id=user_id, created_at__lte=revoked_at).delete()
 

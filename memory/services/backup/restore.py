@@ -1,4 +1,4 @@
-"""Restores a backup: into a new database, made ready there, and only then put in the place of the present one."""
+"""Restores a backup into a new database, prepares it there, and only then swaps it with the present one."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from memory.stores.redis import forget_everything, ping
 
 @dataclass(frozen=True, slots=True)
 class RestoreTerms:
-    """What the operator allows: to replace what is there, to go without a ledger, another secret than the backup's.
+    """The operator's permissions: to replace existing data, to restore without a ledger, or with another secret.
 
-    `trial`: everything is done but the last step. `keep_former`: the replaced database stays, under another name.
+    `trial`: do everything but the last step. `keep_former`: keep the replaced database, under another name.
     """
 
     replace: bool = False
@@ -42,7 +42,8 @@ class RestoreTerms:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was restored: rows of all tables, audit events that hold; `former` is the kept database's name."""
+    """The result of a restore: rows of all tables, audit events that hold; `former`: the name of the kept database, or
+    ''."""
 
     created_at: datetime
     rows: int
@@ -54,11 +55,10 @@ class Restored:
 def restore(
     path: Path, *, key: str, ledger_path: Path | None, terms: RestoreTerms, actor: str, now: Callable[[], datetime]
 ) -> Restored:
-    """Puts the database of a backup in the place of the present one, without what was erased since it was made.
+    """Replace the present database by that of a backup, without what was erased since it was made.
 
-    Until the last step, which is one transaction, nothing of the present database changes; a process that is killed
-    leaves a scratch database, which the next restore drops. Raises BackupDamaged, RestoreRefused, BackupUnverified,
-    BackupError.
+    Until the last step, which is one transaction, the present database does not change; a killed process leaves a
+    scratch database, which the next restore drops. Raises BackupDamaged, RestoreRefused, BackupUnverified, BackupError.
     """
     reader = inspect(path, key=key)
     _refuse_unfit(reader, terms)
@@ -78,13 +78,13 @@ def restore(
                 )
             former = ""
             if not terms.trial:
-                # What Redis remembers is of the database that goes, and numbers of namespaces may be given again.
+                # The data in Redis belong to the replaced database, and numbers of namespaces may be assigned again.
                 _forget_redis()
                 former = postgres.put_in_place(admin, database)
                 if not terms.keep_former:
                     postgres.drop(admin, former)
                     former = ""
-        # What this process knows is of the database that was there.
+        # This process has cached data of the former database.
         caches.forget_all()
         return Restored(reader.created_at, sum(manifest["tables"].values()), events, replayed, former)
 
@@ -99,12 +99,16 @@ def _make_ready(
     actor: str,
     now: Callable[[], datetime],
 ) -> tuple[int, Replayed]:
-    """Verifies the restored database, brings it to this version and erases again. Django is connected to it."""
-    # What this process knows is of another database.
+    """Verify the restored database, bring it to this version and repeat erasures; return the verified events and the
+    erasures.
+
+    Django is connected to it.
+    """
+    # This process has cached data of another database.
     caches.forget_all()
     events = contents.verify_chain(manifest)
     call_command("migrate", verbosity=0, interactive=False)
-    # Before anything is recorded: on another cluster transactions are numbered anew.
+    # Do this before anything is recorded: on another cluster transactions are numbered differently.
     chain.recognise_cluster(now=now())
     replayed = replay(erased, actor=actor, now=now)
     contents.end_logins()
@@ -131,7 +135,7 @@ def _make_ready(
 
 
 def _refuse_unfit(reader: Reader, terms: RestoreTerms) -> None:
-    """Raises RestoreRefused for a backup of a later MemOS or PostgreSQL, or made under another secret."""
+    """Raise RestoreRefused for a backup of a later MemOS or PostgreSQL, or made with another secret."""
     manifest = reader.manifest
     known = set(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
     if unknown := contents.unknown_migrations(manifest, known):
@@ -160,7 +164,7 @@ def _refuse_to_lose(terms: RestoreTerms) -> None:
 
 
 def _read_erasures(reader: Reader, ledger_path: Path | None, terms: RestoreTerms) -> Ledger:
-    """What the ledger and, if there is one, the present database know of. Raises RestoreRefused."""
+    """Return the erasures that the ledger and, if it exists, the present database know. Raises RestoreRefused."""
     present = ledger.read_database() if _has_erasures() else Ledger()
     where = ledger_path or ledger.path()
     if where is None or not where.exists():
@@ -185,7 +189,7 @@ def _read_erasures(reader: Reader, ledger_path: Path | None, terms: RestoreTerms
 
 
 def _has_erasures() -> bool:
-    """Whether the present database has the tables of this version's erasures."""
+    """Return whether the present database has the tables of this version's erasures."""
     with connection.cursor() as cursor:
         there = set(connection.introspection.table_names(cursor))
         if Erasure._meta.db_table not in there:

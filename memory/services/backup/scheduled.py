@@ -1,4 +1,4 @@
-"""Backups by the clock: when one is due, making it, and what stands in the way."""
+"""Makes scheduled backups: decides when one is due, makes it, and reports failures."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from memory.services.jobs import queue
 log = logging.getLogger("memos.backup")
 
 MARK = "backup"
-# After a failure that its attempts did not mend, one is asked for again.
+# The pause before another backup is queued after one that failed in all its attempts.
 ASKED_AGAIN = timedelta(hours=1)
-# Later than its period by so much of it, and by an hour, a backup is overdue.
+# A backup is overdue when it is later than its period by this share of it, and by an hour.
 _LATE_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`last_at`: the last backup that was made; `failed`: why the one after it was not, '' where nothing failed."""
+    """The state of scheduled backups. `last_at`: the last one made; `failed`: why the one after it failed, or ''."""
 
     last_at: datetime | None
     failed: str
@@ -36,7 +36,7 @@ class State:
 
 
 def back_up(*, actor: str, now: datetime) -> int:
-    """Makes a backup as the settings say and prunes the folder; returns its bytes. Raises as `make`."""
+    """Make a backup as configured and prune the folder; return its bytes. Raises as `make`."""
     folder = Path(settings.MEMOS_BACKUP_DIR)
     made = make(folder, key=settings.MEMOS_BACKUP_KEY, verified=settings.MEMOS_BACKUP_VERIFY, actor=actor, now=now)
     UpkeepMark.objects.update_or_create(name=MARK, defaults={"trusted_at": now})
@@ -46,7 +46,8 @@ def back_up(*, actor: str, now: datetime) -> int:
 
 
 def request_due(*, now: datetime) -> bool:
-    """Queues a backup when the last is older than MEMOS_BACKUP_HOURS; False when none is due, waits or just failed."""
+    """Queue a backup when the last is older than MEMOS_BACKUP_HOURS; return False if none is due, one waits, or one
+    just failed."""
     if not settings.MEMOS_BACKUP_DIR:
         return False
     last_at = _last_at()
@@ -60,7 +61,7 @@ def request_due(*, now: datetime) -> bool:
 
 
 def state(*, now: datetime) -> State:
-    """How the scheduled backups are."""
+    """Return the state of the scheduled backups."""
     last_at, job = _last_at(), _open_job()
     failed = f"{job.error_type}: {job.error}" if job and job.error_type else ""
     if job and last_at is not None and job.queued_at < last_at:
@@ -75,7 +76,7 @@ def _last_at() -> datetime | None:
 
 
 def _open_job() -> Job | None:
-    """The newest backup that waits, is being made or has failed."""
+    """Return the newest backup job that waits, runs or has failed."""
     states = [*OPEN, JobState.FAILED]
     with reach.within(NO_NAMESPACE):
         return Job.objects.filter(namespace_id=0, kind=queue.BACK_UP.name, state__in=states).order_by("-id").first()

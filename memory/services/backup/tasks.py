@@ -13,5 +13,5 @@ request_backup = scheduled.request_due
 
 
 def back_up(*, now: datetime) -> int:
-    """Makes a scheduled backup and deletes those whose time is over; returns its bytes."""
+    """Make a scheduled backup and delete expired ones; return its bytes."""
     return scheduled.back_up(actor=WORKER, now=now)

@@ -1,4 +1,4 @@
-"""Restores a backup into a scratch database and compares it with what was backed up."""
+"""Restores a backup into a scratch database and compares it with its manifest."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memory.services.backup.container import Reader
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Rows of all tables, and audit events that hold."""
+    """The numbers of rows of all tables, and of audit events that hold."""
 
     rows: int
     events: int
 
 
 def verify(path: Path, *, key: str) -> Verified:
-    """Restores `path` into a new database, compares counts and the audit chain, and drops it.
+    """Restore `path` into a new database, compare counts and the audit chain, and drop it.
 
     Raises BackupDamaged, BackupUnverified, BackupError.
     """
@@ -30,7 +30,7 @@ def verify(path: Path, *, key: str) -> Verified:
 
 
 def load(path: Path, *, key: str, database: str) -> dict:
-    """Writes a backup into an empty database, compares the counts and returns the manifest. Raises as `verify`."""
+    """Restore a backup into an empty database, compare the counts and return the manifest. Raises as `verify`."""
     try:
         with path.open("rb") as file:
             reader = Reader(file, key=key)
@@ -43,7 +43,7 @@ def load(path: Path, *, key: str, database: str) -> dict:
 
 
 def inspect(path: Path, *, key: str) -> Reader:
-    """Reads the whole file and leaves the database alone; what is returned has no chunks left.
+    """Read the whole file without touching the database; return a Reader whose chunks are used up.
 
     Raises BackupDamaged, BackupError.
     """

@@ -1,1 +1,1 @@
-"""Cubes as files: written, signed, looked through and loaded."""
+"""Writes, signs, checks and loads cubes as files."""

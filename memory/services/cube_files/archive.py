@@ -1,7 +1,7 @@
-"""The file of a cube: a zip with one member of JSON lines for each part, and the manifest, written and read in streams.
+"""Reads and writes the file of a cube in streams: a zip with one member of JSON lines for each part, and the manifest.
 
-Nothing is unpacked to a disk. What a zip says of itself is checked as for imports (`imports.container`): sizes, ratios,
-paths, its directory. A part is read only when all of it has the digest that the manifest names.
+Nothing is unpacked to disk. The directory of a zip is checked as for imports (`imports.container`): sizes, ratios,
+paths. A part is used only when all of it has the digest in the manifest.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from memory.text.json_values import encode
 from memory.types import Scope
 
 SUFFIX = ".memcube"
-# The parts and the manifest; a file of many more was made to take our time.
+# The parts and the manifest; a file of many more is an attack on our time.
 MAX_MEMBERS = 32
 _LINES = ".jsonl"
 _CHUNK_BYTES = 1024 * 1024
-# What a value of a line takes in memory beyond its bytes there, at least; each has one of these signs before it.
+# The least memory of a line's value beyond its bytes there; each value is preceded by one of these signs.
 _VALUE_BYTES, _SIGNS = 32, (b",", b"[", b"{")
 _LEVEL = 6
 
@@ -48,7 +48,7 @@ class CubeWriter:
         self._zip.close()
 
     def write(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Writes a part, a line for each value as it comes."""
+        """Write a part, a line for each value as it comes."""
         digest, count, size = hashlib.sha256(), 0, 0
         with self._zip.open(name + _LINES, "w", force_zip64=True) as member:
             for value in lines:
@@ -60,13 +60,13 @@ class CubeWriter:
         self.parts[name] = PartSummary(count, size, digest.hexdigest())
 
     def finish(self, manifest: Manifest) -> None:
-        """Writes the manifest, signed."""
+        """Write the signed manifest."""
         self._zip.writestr(MEMBER, manifests.seal(manifest))
 
 
 @dataclass(frozen=True, slots=True)
 class CubeReader:
-    """A cube's file that was opened; `signature` says whether this server or another that it knows wrote it."""
+    """An opened cube's file; `signature`: whether this server or another known one wrote it."""
 
     manifest: Manifest
     signature: CubeSignature
@@ -78,15 +78,16 @@ class CubeReader:
 
     @property
     def is_of_this_server(self) -> bool:
-        """Whether it was written here. No other sender can say so, whatever key is shared with it."""
+        """Return whether it was written here. No other sender can forge that, whatever key it shares with this
+        server."""
         return self.signature == CubeSignature.OWN and self.manifest.server == ledger.secret_mark()
 
     def is_of(self, scope: Scope) -> bool:
-        """Whether it was written here, of the namespace of the scope."""
+        """Return whether it was written here, from the namespace of the scope."""
         return self.is_of_this_server and self.manifest.namespace_id == scope.namespace_id
 
     def verify(self, report: Callable[[int, int], None] = lambda _done, _all: None) -> None:
-        """Reads all of the file once. Raises UnreadableImport for a part that is not what the manifest says."""
+        """Read all of the file once. Raises UnreadableImport for a part that differs from the manifest."""
         done, total = 0, sum(part.bytes for part in self.manifest.parts.values())
         for name, summary in self.manifest.parts.items():
             digest, lines, size = hashlib.sha256(), 0, 0
@@ -107,12 +108,12 @@ class CubeReader:
             report(done, total)
 
     def lines(self, name: str, *, after: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The lines of a part behind the first `after`, each with its number from 1. Raises UnreadableImport."""
+        """Yield the lines of a part after the first `after`, each with its number from 1. Raises UnreadableImport."""
         for number, line, _ in self._read(name, after=after):
             yield number, _parse(line, name, number)
 
     def batches(self, name: str, *, after: int, most: int) -> Iterator[list[tuple[int, dict[str, Any]]]]:
-        """The same, up to `most` at a time, and no more than the memory has room for. Raises UnreadableImport."""
+        """Yield the lines in batches of up to `most`, and of limited size in memory. Raises UnreadableImport."""
         batch: list[tuple[int, dict[str, Any]]] = []
         weight = 0
         for number, line, own in self._read(name, after=after):
@@ -125,7 +126,7 @@ class CubeReader:
             yield batch
 
     def _read(self, name: str, *, after: int) -> Iterator[tuple[int, bytes, int]]:
-        """Lines, each with its number and about how many bytes it takes in memory."""
+        """Yield the lines, each with its number and its approximate bytes in memory."""
         if name not in self.manifest.parts:
             return
         with self._parts[name].open() as stream:
@@ -138,9 +139,9 @@ class CubeReader:
 
 
 def open_cube(path: Path) -> CubeReader:
-    """The file, its manifest read and the names of its members compared with it; no part is read yet.
+    """Open the file, read its manifest and compare the names of its members with it; no part is read yet.
 
-    Raises UnreadableImport for what is no cube's file, hostile, or of another schema.
+    Raises UnreadableImport for a file that is not a cube's, hostile, or of another schema.
     """
     members = list_parts(path, most=MAX_MEMBERS, kind="A cube's file")
     known = {member.name: member for member in members}

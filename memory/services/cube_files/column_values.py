@@ -1,4 +1,4 @@
-"""Values of a cube's file as columns may have them: each is checked, every id made the one that it has here."""
+"""Checks values of a cube's file for the columns of the database, and maps their ids to those used here."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ from memory.types import Scope
 
 Row = TypeVar("Row", bound=models.Model)
 Line = Mapping[str, Any]
-# As deep as metadata may be, in its column.
+# The deepest nesting, which is that of metadata within its column.
 _MOST_LEVELS = 24
-# Of one memory: versions, retired statements, mentions and so on.
+# The most versions, retired statements, mentions and so on of one memory.
 _MOST_BELONGINGS = 2_000
-# What counts on from a number of the file must not end at the end of its column.
+# The largest number: counters that continue from it must not overflow their columns.
 _LARGEST = 1_000_000_000
 
 
 class UnreadableLine(Exception):
-    """A line that is left out; the message says why and never what it holds."""
+    """A line that is left out; the message gives the reason, and never the content."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdMap:
-    """The ids that what a file brings has here: its own, or (`renew`) ones that are always the same for the same
-    namespace. These sort as their originals do; nobody without the server's secret can choose them.
+    """Maps ids of the file to ids here: unchanged or, with `renew`, to new ids that are always the same for the same
+    namespace.
+
+    New ids sort as their originals do, and cannot be chosen without the server's secret.
     """
 
     scope: Scope
     renew: bool
 
     def find(self, origin: Any) -> uuid.UUID:
-        """The id here of an id of the file. Raises UnreadableLine."""
+        """Return the id here for an id of the file. Raises UnreadableLine."""
         identity = to_uuid(origin)
         if not self.renew:
             return identity
@@ -49,19 +51,19 @@ class IdMap:
         return uuid.UUID(bytes=identity.bytes[:12] + digest[:4])
 
     def find_session(self, name: str) -> str:
-        """The name here of a session: that of a document's chunks has its id."""
+        """Return the name here of a session; that of a document's chunks contains its id."""
         own = name.removeprefix(SESSION_PREFIX)
         return name if own == name else f"{SESSION_PREFIX}{self.find(own)}"
 
 
 def check_line(line: Line) -> None:
-    """Raises UnreadableLine for what PostgreSQL cannot keep."""
+    """Raise UnreadableLine for values that PostgreSQL cannot store."""
     if fault := fault_of(dict(line), most_levels=_MOST_LEVELS):
         raise UnreadableLine(f"{fault.place or 'the line'} {fault.problem.removesuffix('.')}")
 
 
 def read_row(model: type[Row], line: Line, columns: Sequence[str], ids: IdMap, *, changed: set[str]) -> Row:
-    """A row of the namespace: its columns checked, but for those `changed`, whose id is made the one here.
+    """Return a row of the namespace with its columns checked. Columns in `changed` are left out, but `id` is mapped.
 
     Raises UnreadableLine.
     """
@@ -80,7 +82,7 @@ def read_row_of(
     *,
     changed: set[str] | None = None,
 ) -> Row:
-    """As `read_row`, for a row of the memory whose id `own` has. Raises UnreadableLine."""
+    """Return a row that belongs to the memory whose id is in `own`. See `read_row`. Raises UnreadableLine."""
     if not isinstance(line, dict):
         raise UnreadableLine(f"its {model._meta.verbose_name_plural} are no objects")
     row = read_row(model, line, columns, ids, changed={"id"} if changed is None else changed)
@@ -89,7 +91,7 @@ def read_row_of(
 
 
 def clean_value(model: type[models.Model], name: str, value: Any) -> Any:
-    """The value as the column may have it. Raises UnreadableLine, which names the column only."""
+    """Return the value as the column may have it. Raises UnreadableLine, which names only the column."""
     column = model._meta.get_field(name)
     if value is None:
         if column.null:
@@ -115,14 +117,14 @@ def clean_value(model: type[models.Model], name: str, value: Any) -> Any:
 
 
 def check_spans(flat: Sequence[Any], text: str) -> None:
-    """Raises UnreadableLine unless `flat` is made of places in the text: start and end of each statement in turn."""
+    """Raise UnreadableLine unless `flat` consists of positions in the text: start and end of each statement in turn."""
     pairs = list(zip(flat[::2], flat[1::2], strict=False))
     if len(flat) % 2 or any(not (isinstance(start, int) and 0 <= start < end <= len(text)) for start, end in pairs):
         raise UnreadableLine("a statement lies outside of its memory")
 
 
 def list_values(line: Line, name: str) -> list[Any]:
-    """A list of the line, empty where it has none. Raises UnreadableLine, also for one that is too long."""
+    """Return a list of the line, empty if it has none. Raises UnreadableLine, also for one that is too long."""
     value = line.get(name) or []
     if not isinstance(value, list):
         raise UnreadableLine(f"{name} is no list")
@@ -132,7 +134,7 @@ def list_values(line: Line, name: str) -> list[Any]:
 
 
 def take_object(line: Line, name: str) -> dict[str, Any]:
-    """An object of the line. Raises UnreadableLine."""
+    """Return an object of the line. Raises UnreadableLine."""
     value = line.get(name)
     if not isinstance(value, dict):
         raise UnreadableLine(f"{name} is no object")
@@ -140,7 +142,7 @@ def take_object(line: Line, name: str) -> dict[str, Any]:
 
 
 def to_uuid(value: Any) -> uuid.UUID:
-    """The id that a line has. Raises UnreadableLine."""
+    """Return the id in a line. Raises UnreadableLine."""
     try:
         return uuid.UUID(value)
     except (TypeError, ValueError, AttributeError):
@@ -148,7 +150,7 @@ def to_uuid(value: Any) -> uuid.UUID:
 
 
 def _to_utc(moment: datetime, name: str) -> datetime:
-    """The moment in UTC: one beyond the years there are could be stored, and never be read again."""
+    """Return the moment in UTC. One beyond the supported years could be stored, but never read again."""
     if moment.tzinfo is None:
         raise UnreadableLine(f"{name} has no offset from UTC")
     try:

@@ -26,7 +26,7 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """What a dump holds besides: vectors, what the gate keeps apart, audit events."""
+    """The optional contents of a dump: vectors, quarantined items, audit events."""
 
     vectors: bool = False
     quarantine: bool = False
@@ -42,10 +42,10 @@ def write_cube(
     now: datetime,
     report: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Manifest:
-    """Writes the namespace to `path` and returns the manifest; `report` is told how many of how many memories.
+    """Write the namespace to `path` and return the manifest; `report` gets the numbers of written and of all memories.
 
-    It reads in one transaction that sees the database at one moment; nothing is locked. `cube` is what the cube says of
-    itself (name, description, configuration).
+    It reads in one transaction that sees the database at one moment; nothing is locked. `cube` describes the cube
+    (name, description, configuration).
     """
     with _one_moment(), CubeWriter(path) as writer:
         rows = Memory.objects.in_scope(scope)
@@ -89,7 +89,7 @@ def write_cube(
 
 @contextmanager
 def _one_moment() -> Iterator[None]:
-    """A transaction that sees the database as it is at its first statement; inside another one, that one."""
+    """Open a transaction that sees the database as of its first statement; inside another transaction, use that one."""
     if connection.in_atomic_block:
         yield
         return

@@ -1,7 +1,7 @@
-"""What the lines of a cube's file are made of: rows of the database, a page at a time, as values of JSON.
+"""Yields the lines of a cube's file: rows of the database, a page at a time, as values of JSON.
 
-A memory's line has all that belongs to it alone: former versions, retired statements, opinions, use, its place in a
-document, the names in it and, if wanted, its vectors. So it can be loaded, or left out, as one.
+A memory's line has everything that belongs to it alone: former versions, retired statements, opinions, use, its
+position in a document, the names in it and, if requested, its vectors. So it can be loaded, or left out, as one.
 """
 
 from __future__ import annotations
@@ -87,17 +87,17 @@ EVENT = ("id", "session", "event_type", "actor", "subject", "details", "request_
 
 
 def policies(scope: Scope) -> Iterator[Line]:
-    """Every version of what the namespace sets itself."""
+    """Yield every version of the namespace's own policy."""
     yield from _values(NamespacePolicy.objects.in_scope(scope).order_by("version"), POLICY)
 
 
 def sessions(scope: Scope) -> Iterator[Line]:
-    """Sessions by name."""
+    """Yield the sessions by name."""
     yield from _pages(Session.objects.in_scope(scope), "name", SESSION)
 
 
 def documents(scope: Scope) -> Iterator[Line]:
-    """Documents without their texts, which the chunks have. `named`: the names in the chunks were read."""
+    """Yield the documents without their texts, which the chunks have. `named`: the names in the chunks were read."""
     marks = EntityWatermark.objects.in_scope(scope)
     for page in _cut(Document.objects.in_scope(scope), "id"):
         read = dict(marks.filter(session__in=[one.chunk_session for one in page]).values_list("session", "turn"))
@@ -106,7 +106,7 @@ def documents(scope: Scope) -> Iterator[Line]:
 
 
 def names(scope: Scope) -> Iterator[Line]:
-    """Names, each with the entity that was made for it and the one that it stands for."""
+    """Yield the names, each with its own entity and the one that it stands for."""
     for page in _cut(EntityAlias.objects.in_scope(scope), "id"):
         wanted = {alias.home for alias in page} | {alias.entity for alias in page}
         found = {one.id: _pick(one, ENTITY) for one in Entity.objects.in_scope(scope).filter(id__in=wanted)}
@@ -121,15 +121,14 @@ def memories(
     model_id: int | None,
     report: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Line]:
-    """Yields memories by session and turn, with the vectors of a model if one is named. `report` is told how many so
-    far.
-    """
+    """Yield the memories by session and turn, with the vectors of a model if one is given. `report` gets the number so
+    far."""
     rows = Memory.objects.in_scope(scope).defer("terms").order_by("session", "turn")
     last: tuple[str, int] | None = None
     done = 0
     while True:
         behind = Q() if last is None else Q(session__gt=last[0]) | Q(session=last[0], turn__gt=last[1])
-        # The first condition alone is one of the index that is walked.
+        # The first condition alone can use the index.
         within = Q() if last is None else Q(session__gte=last[0])
         page = list(rows.filter(within & behind)[:PAGE])
         yield from _describe(scope, page, model_id)
@@ -141,27 +140,29 @@ def memories(
 
 
 def links(scope: Scope) -> Iterator[Line]:
-    """What memories are to each other."""
+    """Yield the links between memories."""
     yield from _pages(MemoryLink.objects.in_scope(scope), "id", LINK)
 
 
 def pairs(scope: Scope) -> Iterator[Line]:
-    """Pairs of statements that a language model is asked about, or was: `texts_hash` (hex) is of both texts then."""
+    """Yield the pairs of statements for a language model, judged or not. `texts_hash` (hex): of both texts when it was
+    made."""
     for page in _cut(UnsurePair.objects.in_scope(scope), "id"):
         for one in page:
             yield {**_pick(one, PAIR), "texts_hash": bytes(one.texts_hash).hex()}
 
 
 def procedures(scope: Scope) -> Iterator[Line]:
-    """The namespace's own prompts and tools; not those that every namespace shares."""
+    """Yield the namespace's own prompts and tools, without those shared by all namespaces."""
     for page in _cut(Procedure.objects.filter(namespace_id=scope.namespace_id), "id"):
         for one in page:
             yield _pick(one, PROCEDURE)
 
 
 def summaries(scope: Scope) -> Iterator[Line]:
-    """Every version of every session's summary, in the order in which they were made, but for sessions whose summary
-    has to be made anew: something that it says has left search. `turns`: how many there are up to the last it covers.
+    """Yield every version of the sessions' summaries in order, except for sessions whose summary is stale.
+
+    `turns`: the number of turns that it covers.
     """
     stale = StaleSource.objects.in_scope(scope).values("session")
     for line in _pages(Condensation.objects.in_scope(scope).exclude(session__in=stale), "id", SUMMARY):
@@ -170,12 +171,12 @@ def summaries(scope: Scope) -> Iterator[Line]:
 
 
 def quarantine(scope: Scope) -> Iterator[Line]:
-    """What waits for a decision."""
+    """Yield the items that wait for a decision."""
     yield from _pages(QuarantinedItem.objects.in_scope(scope).pending(), "id", ITEM)
 
 
 def audit_events(scope: Scope) -> Iterator[Line]:
-    """Audit events as they are stored: with keyed hashes in the place of what people typed."""
+    """Yield the audit events as they are stored, with keyed hashes instead of typed words."""
     rows = AuditLog.objects.in_scope(scope)
     last: uuid.UUID | None = None
     while True:
@@ -234,9 +235,8 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
 def _list_names(
     scope: Scope, ids: Sequence[uuid.UUID]
 ) -> tuple[dict[uuid.UUID, list[Line]], dict[uuid.UUID, list[Line]]]:
-    """Mentions and relations by memory. A mention names its name by key and variant, a relation the places of its two
-    mentions in the memory's list.
-    """
+    """Return mentions and relations by memory. A mention refers to its name by key and variant, a relation to its two
+    mentions by their positions in the memory's list."""
     found = list(EntityMention.objects.in_scope(scope).filter(memory_id__in=ids).order_by("memory_id", "start", "end"))
     aliases = {
         alias.id: (alias.key, alias.variant)
@@ -265,7 +265,7 @@ def _list_names(
 
 
 def _vectors(scope: Scope, ids: Sequence[uuid.UUID], model_id: int | None) -> dict[uuid.UUID, list[str]]:
-    """Returns by memory the vectors of its passages in their order, as 16-bit floats (little-endian) in base64."""
+    """Return the vectors of each memory's passages in order, as 16-bit floats (little-endian) in base64."""
     found: dict[uuid.UUID, list[str]] = defaultdict(list)
     if model_id is None:
         return found
@@ -292,7 +292,7 @@ def _pages(rows: models.QuerySet[Any], key: str, columns: Sequence[str]) -> Iter
 
 
 def _cut(rows: models.QuerySet[Any], key: str) -> Iterator[list[Any]]:
-    """The rows in the order of `key`, PAGE at a time."""
+    """Yield the rows in the order of `key`, PAGE at a time."""
     ordered = rows.order_by(key)
     page = list(ordered[:PAGE])
     while page:

@@ -1,6 +1,7 @@
-"""Loads the parts of a cube's file, step by step and batch by batch, through the services that own what they bring.
+"""Loads the parts of a cube's file, step by step and batch by batch, through the services that own the data.
 
-Each batch is one transaction with the note how far the load is. Everything passes the gate; what was erased stays so.
+Each batch is stored in one transaction with the progress of the load. Everything passes the gate; erased data stay
+erased.
 """
 
 from __future__ import annotations
@@ -64,25 +65,25 @@ from memory.services.summaries.take_over import take_over_summaries
 from memory.services.tenancy.policy import check_overrides, governing, in_force, put_policy, take_over_history
 from memory.services.tenancy.procedures import take_over_procedures
 
-# Rows that join two memories.
+# Rows that refer to two memories.
 Join = TypeVar("Join", bound=MemoryLink | UnsurePair)
 
 BATCH = 250
 LISTED = 200
-# What became of the legal holds that memories bring, beside the parts.
+# The key of the counts of memories' legal holds, among those of the parts.
 HOLDS = "legal_holds"
 _POLICY_REASON = "Loaded with a cube's file."
 Transact = Callable[[Callable[[], BatchReport], Lines], None]
 
 
 class CubeLoader:
-    """Loads batches of one file into one namespace; with `dry_run` it says only what it would do."""
+    """Loads batches of one file into one namespace; with `dry_run` it only reports what it would do."""
 
     def __init__(self, context: LoadContext) -> None:
         self._context = context
 
     def load_batch(self, step: str, lines: Lines, *, now: datetime) -> BatchReport:
-        """Loads lines of the part that a step reads, each with its number; inside the caller's transaction."""
+        """Load numbered lines of the part that a step reads; inside the caller's transaction."""
         report = BatchReport()
         getattr(self, f"_load_{step}")(lines, report, now)
         return report
@@ -123,7 +124,7 @@ class CubeLoader:
         load_memories(self._context, lines, report, now=now)
 
     def _load_sessions(self, lines: Lines, report: BatchReport, now: datetime) -> None:
-        """Counts them: memories make them, and a session of which none comes in is none here."""
+        """Count the sessions: loading memories creates them, and one without loaded memories is not created."""
         sessions = self._context.read(lines, lambda line: rows.read_session(line, self._context.ids), report)
         names = [one.name for one in sessions]
         present = Session.objects.in_scope(self._context.scope).filter(name__in=names).count()
@@ -132,7 +133,7 @@ class CubeLoader:
     def _load_session_ends(self, lines: Lines, report: BatchReport, now: datetime) -> None:
         if self._context.dry_run:
             return
-        # What cannot be read was counted with the sessions.
+        # Unreadable lines were counted with the sessions.
         sessions = self._context.read(lines, lambda line: rows.read_session(line, self._context.ids), BatchReport())
         left_out = len(sessions) - take_over_ends(self._context.scope, sessions)
         report.counts.update({NEW: -left_out, LEFT_OUT: left_out})
@@ -160,7 +161,7 @@ class CubeLoader:
         ends: tuple[str, str],
         report: BatchReport,
     ) -> list[Join]:
-        """Rows that name two memories in their fields `ends`; one that is here under another id is named by that."""
+        """Return rows that refer to two memories in their fields `ends`, with the ids that these memories have here."""
         origins: dict[uuid.UUID, tuple[uuid.UUID, ...]] = {}
 
         def read_line(line: dict[str, Any]) -> Join:
@@ -215,7 +216,8 @@ class CubeLoader:
         report.counts.update({NEW: new, PRESENT: len(kept) - new})
 
     def _load_audit(self, lines: Lines, report: BatchReport, now: datetime) -> None:
-        """Events of the file become events that tell of them: nobody writes into the past of this server's log."""
+        """Record events of the file as new events about them, because the past of this server's log cannot be
+        changed."""
         events = self._context.read(lines, rows.read_event, report)
         told = AuditLog.objects.in_scope(self._context.scope).filter(event_type=AuditEvent.CUBE_EVENT)
         gate = in_force(self._context.scope.namespace_id).gate
@@ -242,9 +244,8 @@ class CubeLoader:
         report.counts.update({NEW: len(new), PRESENT: len(known), LEFT_OUT: len(events) - len(new) - len(known)})
 
     def _load_policies(self, lines: Lines, report: BatchReport, now: datetime) -> None:
-        """The version in force becomes the namespace's, with all before it where the namespace never had a policy of
-        its own, the sender is known and all of them come at once. Else former ones are in the file only.
-        """
+        """Load the version in force as the namespace's policy. Former versions are loaded too if the namespace never
+        had its own policy, the sender is known, and all of them come at once."""
         manifest = self._context.reader.manifest
         versions = self._context.read(lines, lambda line: rows.read_policy(line, self._context.ids), report)
         before = governing(self._context.scope.namespace_id)
@@ -277,9 +278,9 @@ class CubeLoader:
 
 
 def store_batch(loader: CubeLoader, step: str, batch: Lines, *, now: datetime, transact: Transact) -> None:
-    """Loads a batch: `transact` is given the work and its lines, does it in a transaction and notes what came of it.
+    """Load a batch: `transact` gets the work and its lines, runs it in a transaction and records the result.
 
-    Lines that contradict each other, or what is stored meanwhile, are found by halving the batch, and left out. Raises
+    Lines that contradict each other, or data stored meanwhile, are found by halving the batch, and left out. Raises
     NamespaceGone.
     """
     try:
@@ -298,5 +299,5 @@ def store_batch(loader: CubeLoader, step: str, batch: Lines, *, now: datetime, t
 
 
 def in_batches(reader: CubeReader, step: str, *, after: int) -> Iterator[list[tuple[int, dict[str, Any]]]]:
-    """Lines of the part that a step reads, behind the first `after`, up to BATCH at a time. Raises UnreadableImport."""
+    """Yield batches of the lines that a step reads, after the first `after`. Raises UnreadableImport."""
     return reader.batches(part_of(step), after=after, most=BATCH)

@@ -1,4 +1,5 @@
-"""What every step of a load knows: where it loads to, what of, how, and under which ids; and what it reports."""
+"""Holds the common state of all steps of a load: its target, its file, its options and its ids; and the report of a
+batch."""
 
 from __future__ import annotations
 
@@ -24,9 +25,8 @@ NEW, PRESENT, ERASED, LEFT_OUT, UNREADABLE = "new", "present", "erased", "left_o
 
 @dataclass(slots=True)
 class BatchReport:
-    """What became of a batch's lines: how many had which outcome, and the first of what is worth telling. `holds`: the
-    same of the legal holds that they bring.
-    """
+    """The results of a batch: the number of lines by outcome, and the first ones worth listing. `holds`: the same for
+    their legal holds."""
 
     counts: Counter[str] = field(default_factory=Counter)
     holds: Counter[str] = field(default_factory=Counter)
@@ -35,9 +35,9 @@ class BatchReport:
 
 
 class LoadContext:
-    """A file that is loaded into a namespace; with `dry_run` it is said only what would be done.
+    """A file that is loaded into a namespace; with `dry_run` only the effects are reported.
 
-    `model_id` and `dimensions` are of the file's vectors where they are of the model in use here, else None.
+    `model_id` and `dimensions` are those of the file's vectors if the active model made them, else None.
     """
 
     def __init__(self, scope: Scope, reader: CubeReader, options: LoadOptions, *, ids: CubeIds, dry_run: bool) -> None:
@@ -58,7 +58,7 @@ class LoadContext:
         self.dimensions = int(model["dimensions"]) if model and self.model_id is not None else None
 
     def read(self, lines: Lines, read: Callable[[dict[str, Any]], Value], report: BatchReport) -> list[Value]:
-        """What `read` makes of the lines; those that it cannot read are reported."""
+        """Return what `read` makes of the lines; unreadable ones are reported."""
         found = []
         for number, line in lines:
             try:

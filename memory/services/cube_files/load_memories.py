@@ -1,4 +1,4 @@
-"""Loads the memories of a cube's file with their histories, through the services that own what they bring."""
+"""Loads the memories of a cube's file with their histories, through the services that own the data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory.services.memories.take_over import (
 
 
 def load_memories(context: LoadContext, lines: Lines, report: BatchReport, *, now: datetime) -> None:
-    """Loads memories with all that belongs to them alone. Inside the caller's transaction."""
+    """Load memories with everything that belongs to them alone. Inside the caller's transaction."""
     found = context.read(lines, lambda line: read_memory(line, context.ids, dimensions=context.dimensions), report)
     found = _without_erased(context, found, report)
     found = _without_lost_chunks(context, found, report)
@@ -60,7 +60,7 @@ def _without_erased(context: LoadContext, found: list[ReadMemory], report: Batch
 
 
 def _without_lost_chunks(context: LoadContext, found: list[ReadMemory], report: BatchReport) -> list[ReadMemory]:
-    """Without the chunks of documents that are not here, or here in another version."""
+    """Leave out chunks of documents that do not exist here, or exist in another version."""
     if context.dry_run:
         return found
     wanted = {one.arriving.chunk.document_key for one in found if one.arriving.chunk is not None}
@@ -85,7 +85,7 @@ def _store_histories(context: LoadContext, found: Sequence[ReadMemory]) -> None:
     take_over_opinions(context.scope, [opinion for one in found for opinion in one.feedback])
     take_over_upkeep([one.upkeep for one in found if one.upkeep is not None], holds=context.takes_holds)
     for one in found:
-        # Places in a text that the gate has changed are others.
+        # Positions in a text that the gate has changed are different.
         one.names.read = one.names.read and not one.arriving.changed
         one.names.turn = one.arriving.memory.turn
     chunks = [one for one in found if one.arriving.chunk is not None]
@@ -102,7 +102,8 @@ def _tell(identity: str, session: str, outcome: str, why: str) -> dict[str, Any]
 def _has_place(
     read: ReadMemory, versions: Mapping[uuid.UUID, int], places: Mapping[tuple[uuid.UUID, int], uuid.UUID]
 ) -> bool:
-    """Whether a memory is no chunk, or one of a document in the version that is here, at a place that is its own."""
+    """Return whether a memory is not a chunk, or is a chunk of the present version of its document, at its own
+    position."""
     chunk = read.arriving.chunk
     if chunk is None:
         return True

@@ -1,4 +1,4 @@
-"""How a cube's file is loaded: which of its parts, from whom, and under which ids."""
+"""Defines how a cube's file is loaded: which of its parts, from which senders, and with which ids."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from memory.services.cube_files.archive import CubeReader
 from memory.services.imports.source import UnreadableImport
 from memory.types import Scope
 
-# Where sessions end: the part of sessions, read once more.
+# The step that sets the ends of sessions: it reads the part of sessions once more.
 SESSION_ENDS = "session_ends"
 _READ_AGAIN = {SESSION_ENDS: "sessions"}
-# What names nothing else comes first; what would change the gate that the rest passes comes last. Sessions are counted
-# before memories make them, and end where they did when these are there.
+# Parts without references come first; policies, which could change the gate, come last. Sessions are counted before
+# memories create them, and their ends are set afterwards.
 STEPS = (
     "documents", "names", "sessions", "memories", SESSION_ENDS, "links", "pairs", "summaries",
     "quarantine", "audit", "procedures", "policies",
 )  # fmt: skip
-# So many memories of the file are looked up to know whether their ids are another namespace's.
+# The number of the file's memories that are looked up to learn whether another namespace has their ids.
 _PROBED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """How a file is loaded. `policy`, `procedures`, `quarantine`, `audit`: whether these parts are; `holds`: whether
-    memories keep their legal holds. `unknown_sender`: also a file that is not signed by a key that this server knows.
-    """
+    """The options of a load. `policy`, `procedures`, `quarantine`, `audit`: load these parts; `holds`: memories keep
+    their legal holds. `unknown_sender`: accept a file that no known key has signed."""
 
     ids: CubeIds = CubeIds.AUTO
     policy: bool = False
@@ -42,7 +41,7 @@ class LoadOptions:
     unknown_sender: bool = False
 
     def steps_of(self, reader: CubeReader) -> list[str]:
-        """The steps of loading the file, in their order; each reads one part."""
+        """Return the steps of loading the file, in order; each reads one part."""
         asked = {
             "policies": self.policy,
             "procedures": self.procedures,
@@ -53,17 +52,17 @@ class LoadOptions:
 
 
 def part_of(step: str) -> str:
-    """The part of the file that a step reads, under which it is counted."""
+    """Return the part of the file that a step reads, under which it is counted."""
     return _READ_AGAIN.get(step, step)
 
 
 def count_lines(reader: CubeReader, steps: Sequence[str]) -> int:
-    """How many lines the steps deal with: those of sessions twice."""
+    """Return the number of lines that the steps process: those of sessions count twice."""
     return sum(reader.manifest.parts[part_of(step)].lines for step in steps)
 
 
 def check_sender(reader: CubeReader, options: LoadOptions) -> None:
-    """Raises UnreadableImport for a file of an unknown sender, unless the options let it in, or not all of it."""
+    """Raise UnreadableImport for a file of an unknown sender, unless the options allow it, and for its audit events."""
     if reader.is_trusted:
         return
     if not options.unknown_sender:
@@ -78,9 +77,10 @@ def check_sender(reader: CubeReader, options: LoadOptions) -> None:
 
 
 def choose_ids(scope: Scope, reader: CubeReader, wanted: CubeIds) -> CubeIds:
-    """Whether ids are kept or new: kept where nobody else can have them, in a namespace's own file or another server's.
+    """Decide whether ids are kept or new: kept if no other namespace can have them, as in its own file or another
+    server's.
 
-    Raises UnreadableImport when they are to be kept and cannot be.
+    Raises UnreadableImport if they should be kept and cannot be.
     """
     if wanted == CubeIds.NEW:
         return wanted
@@ -91,7 +91,7 @@ def choose_ids(scope: Scope, reader: CubeReader, wanted: CubeIds) -> CubeIds:
 
 
 def options_to_dict(options: LoadOptions) -> dict[str, Any]:
-    """The options as a row keeps them."""
+    """Return the options as a row stores them."""
     return {**asdict(options), "ids": options.ids.value}
 
 

@@ -33,7 +33,7 @@ _PARTIAL = ".partial"
 
 @dataclass(slots=True)
 class LoadOutcome:
-    """What became of a file's lines, by part; the first faults, and the files of a folder that are refused."""
+    """The results of a load by part; the first faults, and the refused files of a folder."""
 
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     listed: list[dict[str, Any]] = field(default_factory=list)
@@ -41,13 +41,13 @@ class LoadOutcome:
     refused: list[dict[str, str]] = field(default_factory=list)
 
     def transact(self, part: str, work: Callable[[], BatchReport], lines: Lines) -> None:
-        """Does the work in a transaction, and counts what came of it."""
+        """Do the work in a transaction, and count its results."""
         with transaction.atomic():
             report = work()
         self.add(part, report)
 
     def add(self, part: str, report: BatchReport) -> None:
-        """Counts those of a batch as well."""
+        """Add the counts of a batch."""
         self.counts.setdefault(part, Counter()).update(report.counts)
         if report.holds.total():
             self.counts.setdefault(HOLDS, Counter()).update(report.holds)
@@ -57,14 +57,14 @@ class LoadOutcome:
 
 
 def dump_to_file(scope: Scope, path: Path, *, options: DumpOptions, now: datetime, report: Report) -> Manifest:
-    """Writes the namespace to a file that only its owner may read and that is there whole or not at all.
+    """Write the namespace to a file that only its owner may read, completely or not at all.
 
     Raises FileExistsError, OSError.
     """
     if path.exists():
         raise FileExistsError(path)
     partial = path.with_name(path.name + _PARTIAL)
-    # Another's, who is at it, stays: it is not taken away below.
+    # A partial file of another process stays, because it is not deleted below.
     os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
         manifest = write_cube(scope, partial, options=options, cube=describe_cube(scope), now=now, report=report)
@@ -86,7 +86,7 @@ def load_from_file(
     clock: Callable[[], datetime],
     report: Report,
 ) -> LoadOutcome:
-    """Loads a file, each batch in a transaction: what was loaded before is found to be there.
+    """Load a file, each batch in a transaction; data that were loaded before are found to exist.
 
     Raises UnreadableImport.
     """
@@ -112,7 +112,7 @@ def load_from_file(
 
 
 def name_in_file(path: Path, *, options: LoadOptions) -> str:
-    """The namespace that the file comes from. Raises UnreadableImport for a file that is refused."""
+    """Return the namespace that the file comes from. Raises UnreadableImport for a file that is refused."""
     if memtensor.is_folder(path):
         return str(memtensor.describe(path)["cube"].get("id") or memtensor.ORIGIN)
     reader = open_cube(path)

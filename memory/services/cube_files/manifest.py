@@ -1,7 +1,7 @@
-"""The manifest of a cube's file: what it holds, part by part, and a signature that says who wrote it.
+"""Defines the manifest of a cube's file: its contents, part by part, and a signature that identifies its writer.
 
-What is signed is the manifest as JSON with sorted names and no white space. It has the SHA-256 of every part, so the
-signature stands for the whole file.
+The signed bytes are the manifest as JSON with sorted names and no white space. It contains the SHA-256 of every part,
+so the signature covers the whole file.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 SCHEMA = "memcube/1"
 MEMBER = "manifest.json"
 MAX_BYTES = 1024 * 1024
-# In this order they are written and loaded: what is named by others comes before these.
+# The parts in the order of writing and loading: a part comes before others that refer to it.
 PARTS = (
     "policies", "sessions", "documents", "names", "memories", "links", "pairs", "summaries", "procedures", "quarantine",
     "audit",
 )  # fmt: skip
-# Files of MemOS before it left large namespaces to HNSW have this part; it is not loaded.
+# Files written before large namespaces moved to HNSW have this part; it is not loaded.
 FORMER_PARTS = ("ivf_lists",)
 HMAC, ED25519 = "hmac-sha256", "ed25519"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_NAME_CHARS = 200
 _MIN_KEY_CHARS = 16
 _MOST_LEVELS = 12
-# Parts, models and what the cube says of itself: it is kept with the load, and shown in lists.
+# The limit of the manifest, which is stored with the load and shown in lists.
 _MAX_SAID_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class PartSummary:
-    """A part of the file: how many `lines` it has, their `bytes` (unpacked), and the SHA-256 (hex) of these."""
+    """A part of the file: the number of its `lines`, their `bytes` (unpacked), and the SHA-256 (hex) of these."""
 
     lines: int
     bytes: int
@@ -56,12 +56,12 @@ class PartSummary:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a file says of itself.
+    """The description of a file.
 
-    `server` stands for the secret of the server that wrote it and `namespace_id` for the namespace there: together they
-    say whether ids are a namespace's own. `model` is the embedding model of the vectors (provider, name, dimensions);
-    None: the file has none. `policy` is the version in force, 0 for none of its own. `first_at` and `last_at` are when
-    the first and the last memory happened, `written_at` when the file was made.
+    `server` identifies the secret of the server that wrote it, and `namespace_id` the namespace there: together they
+    tell whether ids are a namespace's own. `model`: the embedding model of the vectors (provider, name, dimensions);
+    None if the file has none. `policy`: the version in force, 0 for none. `first_at` and `last_at`: when the first and
+    the last memory happened; `written_at`: when the file was made.
     """
 
     server: str
@@ -80,27 +80,27 @@ class Manifest:
 
     @property
     def lines(self) -> int:
-        """Of all parts."""
+        """Return the number of lines of all parts."""
         return sum(part.lines for part in self.parts.values())
 
     def count(self, name: str) -> int:
-        """The lines of a part, 0 where the file has none of the name."""
+        """Return the number of lines of a part, 0 if the file does not have it."""
         return self.parts[name].lines if name in self.parts else 0
 
     def encode(self) -> bytes:
-        """The bytes that are signed."""
+        """Return the bytes that are signed."""
         return orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)
 
 
 def seal(manifest: Manifest) -> bytes:
-    """The member of the file: the manifest with its signature, by Ed25519 where the server has such a key."""
+    """Return the member of the file: the manifest with its signature, by Ed25519 if the server has such a key."""
     return orjson.dumps({"manifest": asdict(manifest), "signature": _sign(manifest.encode())})
 
 
 def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature]:
-    """The manifest of a file, and what its signature says of who wrote it.
+    """Return the manifest of a file, and what its signature reveals about the writer.
 
-    Raises UnreadableImport for another schema, a manifest of another shape, and a signature that does not hold.
+    Raises UnreadableImport for another schema, a manifest of another shape, and an invalid signature.
     """
     try:
         whole = orjson.loads(data)
@@ -117,7 +117,8 @@ def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature]:
 
 
 def public_key() -> str | None:
-    """What receivers put into MEMOS_CUBE_TRUSTED_KEYS to know this server's files; None when it signs by HMAC."""
+    """Return the key that receivers add to MEMOS_CUBE_TRUSTED_KEYS to trust this server's files; None when it signs by
+    HMAC."""
     key = _private_key()
     return _public_text(key.public_key()) if key else None
 
@@ -151,7 +152,8 @@ def _parse(value: Mapping[str, Any]) -> Manifest:
 
 
 def _sign(said: bytes) -> dict[str, str]:
-    """What receivers check, and `own`: what only this server can make and check, whatever it shares with others."""
+    """Return the signature for receivers, and `own`: a sum that only this server can make and check, whatever keys it
+    shares."""
     own, key = _sum(_own_secret(), said), _private_key()
     if key is not None:
         value = base64.b64encode(key.sign(said)).decode()
@@ -164,8 +166,8 @@ def _verify(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
     found = _verify_sender(said, signature)
     if found != CubeSignature.TRUSTED:
         return found
-    # Whoever shares a key with this server is a sender that it knows, and cannot make this. Files of before have none:
-    # where no key is shared, nobody else can have signed them.
+    # A server that shares a key with this one is a known sender, but cannot make `own`. Older files do not have it:
+    # without a shared key, only this server can have signed them.
     is_shared = str(signature.get("algorithm")) != HMAC or bool(settings.MEMOS_CUBE_KEY)
     is_own = not is_shared or _is_sum(str(signature.get("own", "")), _own_secret(), said)
     return CubeSignature.OWN if is_own else found
@@ -211,7 +213,7 @@ def _error_of_signature() -> UnreadableImport:
 
 
 def _read_secret() -> bytes:
-    """MEMOS_CUBE_KEY, which servers may share, or a key of this server's own."""
+    """Return MEMOS_CUBE_KEY, which servers may share, or this server's own key."""
     if settings.MEMOS_CUBE_KEY and len(settings.MEMOS_CUBE_KEY) < _MIN_KEY_CHARS:
         raise InvalidInput(f"MEMOS_CUBE_KEY has fewer than {_MIN_KEY_CHARS} characters and can be guessed.")
     given = settings.MEMOS_CUBE_KEY or settings.MEMOS_KEY_PEPPER
@@ -219,7 +221,7 @@ def _read_secret() -> bytes:
 
 
 def _own_secret() -> bytes:
-    """A key that no setting for other servers gives away."""
+    """Return a key that no setting shared with other servers reveals."""
     return hmac.new(settings.MEMOS_KEY_PEPPER.encode(), b"memos.cubes: written here", hashlib.sha256).digest()
 
 

@@ -1,4 +1,4 @@
-"""A memory's line of a cube's file: the memory as it arrives, and all that belongs to it alone."""
+"""Reads a memory's line of a cube's file: the memory, and everything that belongs to it alone."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from memory.services.ingestion.take_over import ArrivingMemory
 from memory.text.preference_keys import find_key
 from memory.text.transcripts import MAX_TEXT_CHARS, UnreadableTurn, check_metadata
 
-# Terms by which a memory's retired statements are found.
+# The most terms by which a memory's retired statements are found.
 _MOST_TERMS = 5_000
 _LARGEST_LIST = 2**31 - 1
 
 
 @dataclass(slots=True)
 class ReadMemory:
-    """A memory's line: the memory as it arrives, and what belongs to it."""
+    """The contents of a memory's line: the memory, and the rows that belong to it."""
 
     arriving: ArrivingMemory
     names: ArrivingNames
@@ -57,8 +57,8 @@ class ReadMemory:
 
 
 def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory:
-    """A memory and what belongs to it; vectors only of so many `dimensions`. Raises UnreadableLine."""
-    # Files of before preferences had none.
+    """Read a memory and the rows that belong to it; vectors only if they have `dimensions`. Raises UnreadableLine."""
+    # Files written before preferences existed do not have the column.
     memory = read_row(Memory, {"is_preference": False, **line}, lines.MEMORY, ids, changed={"id", "superseded_by"})
     memory.session = ids.find_session(memory.session)
     memory.superseded_by = ids.find(line["superseded_by"]) if line.get("superseded_by") else None
@@ -148,7 +148,7 @@ def _read_names(line: Line, memory: Memory) -> ArrivingNames:
         ]
     except (KeyError, TypeError, ValueError):
         raise UnreadableLine("its mentions or relations are not what they should be") from None
-    # A word of the text, which the gate reads; nothing else is said of a relation.
+    # It must be a word of the text, because the gate reads only the text.
     words = memory.text.lower()
     if any(columns["detail"] not in words for _, _, columns in relations):
         raise UnreadableLine("what a relation says is not in the text")
@@ -175,7 +175,7 @@ def _relation_columns(one: Line) -> dict[str, Any]:
 
 
 def _find_unsearched(read: ReadMemory) -> None:
-    """What of the memory is out of search, and terms by which it is found besides."""
+    """Set the statements of the memory that are out of search, and further terms by which it is found."""
     in_force = [one for one in read.retired if one.withdrawn_at is None]
     held = [(one.start, one.end) for one in in_force if one.valid_to == HOLDS_ON]
     read.arriving.unsearched = [*spans_of(read.arriving.memory.retired_spans), *held]

@@ -1,7 +1,6 @@
-"""The folder of a cube of MemTensor's MemOS, zipped: `textual_memory.json` and `config.json` are read, nothing else.
+"""Reads the zipped folder of a cube of MemTensor's MemOS: only `textual_memory.json` and `config.json`.
 
-Its caches and adapters are Python pickles, which run whatever they hold when they are opened: they are refused
-unopened.
+Its caches and adapters are Python pickles, which execute code when they are opened: they are refused unopened.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ MEMORIES, CONFIG = "textual_memory.json", "config.json"
 _PICKLES = (".pickle", ".pkl", ".pt", ".pth", ".bin", ".joblib", ".adapter", ".ckpt")
 _WHY_NOT_PICKLES = "a pickle runs whatever it holds when it is opened; it was not. Build caches and adapters anew here."
 _WHY_NOT_OTHERS = f"only {MEMORIES} and {CONFIG} of such a folder are read"
-# A folder may have a store of vectors in it, of some hundred files.
+# A folder may contain a store of vectors, of some hundred files.
 _MAX_MEMBERS = 1_000
 _ACTIVE = ("", "activated")
 _MAX_REFUSED = 20
 _MAX_CHARS = 200
 _MAX_FAULTS = 20
-# What is kept of a memory's metadata; vectors and what belongs to MemTensor's own bookkeeping is not.
+# The metadata of a memory that are kept, without vectors and MemTensor's own records.
 _KEPT = (
     "type",
     "memory_type",
@@ -62,16 +61,17 @@ _KEPT = (
 
 @dataclass(slots=True)
 class FolderSurvey:
-    """How many `turns` a folder holds, and what of it is no turn: memories that are not active, or cannot be read."""
+    """The number of `turns` in a folder, and of entries that are not turns: memories that are not active, or cannot be
+    read."""
 
     turns: int = 0
     kept_out: BatchReport = field(default_factory=BatchReport)
 
 
 def is_folder(path: Path) -> bool:
-    """Whether the file is such a folder, or its `textual_memory.json` alone. Raises UnreadableImport.
+    """Return whether the file is such a folder, or its `textual_memory.json` alone. Raises UnreadableImport.
 
-    What has the manifest of a cube's file is none: with a file added, it would pass as a folder that nobody signs.
+    A file with the manifest of a cube's file is not: with a file added, it could pass as an unsigned folder.
     """
     parts = _list_parts(path)
     if any(part.name == MEMBER for part in parts):
@@ -82,7 +82,7 @@ def is_folder(path: Path) -> bool:
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """What the folder says of itself, and which of its files are refused, with the reason. Raises UnreadableImport."""
+    """Return the folder's own description, and its refused files with the reasons. Raises UnreadableImport."""
     parts = _list_parts(path)
     _find_memories(parts, path)
     configs = [part for part in parts if part.base == CONFIG]
@@ -97,7 +97,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def survey(path: Path) -> FolderSurvey:
-    """Reads the whole folder once. Raises UnreadableImport."""
+    """Count the contents of the whole folder. Raises UnreadableImport."""
     found = FolderSurvey()
     part = _find_memories(_list_parts(path), path)
     for conversation in read_singles(_list_entries(part), _read_memory):
@@ -111,14 +111,14 @@ def survey(path: Path) -> FolderSurvey:
 
 
 def read_turns(path: Path) -> Iterator[SourceTurn]:
-    """Every active memory of the folder, in the same order each time. Raises UnreadableImport."""
+    """Yield every active memory of the folder, in the same order each time. Raises UnreadableImport."""
     part = _find_memories(_list_parts(path), path)
     for conversation in read_singles(_list_entries(part), _read_memory):
         yield from conversation.turns
 
 
 def preview(scope: Scope, turns: Sequence[SourceTurn]) -> Counter[str]:
-    """What would become of the turns. Nothing is stored."""
+    """Count what would become of the turns. Stores nothing."""
     present = count_known(scope, turns)
     verdicts = Counter(judge_turn(scope, turn.memory).judgement.decision for turn in turns)
     kept_out = {"quarantined": verdicts[GateDecision.QUARANTINE], "rejected": verdicts[GateDecision.REJECT]}
@@ -126,7 +126,7 @@ def preview(scope: Scope, turns: Sequence[SourceTurn]) -> Counter[str]:
 
 
 def count(counts: ImportCounts) -> Counter[str]:
-    """What became of turns, as loads count it; those that were deleted since an earlier load count as erased."""
+    """Return the outcomes of turns as loads count them; turns deleted since an earlier load count as erased."""
     return Counter(
         {
             "new": counts.new,
@@ -187,7 +187,7 @@ def _read_memory(value: Any) -> Iterator[SourceTurn]:
 
 
 def _find_moment(told: Mapping[str, Any]) -> Any:
-    """When it happened: the first of its dates that is one."""
+    """Return when it happened: the first valid one of its dates."""
     for name in ("memory_time", "created_at", "updated_at"):
         try:
             if (moment := read_moment(told.get(name), name)) is not None:
@@ -198,7 +198,8 @@ def _find_moment(told: Mapping[str, Any]) -> Any:
 
 
 def _read_config(part: Part) -> dict[str, str]:
-    """Names of the cube, its user and its kind of text memory: no keys of models, which stand in there, too."""
+    """Return the names of the cube, its user and its kind of text memory, without the keys of models that are there
+    too."""
     try:
         config = orjson.loads(part.read_text(f"A {CONFIG} is small."))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Dumps and loads: asked for, followed, cancelled, downloaded, forgotten. `run` carries them out."""
+"""Accepts dumps and loads, reports their progress, and cancels, downloads and deletes them. `run` carries them out."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from memory.services.tenancy.namespaces import lock_namespace
 from memory.spool import open_folder
 from memory.types import Access, Idempotency, ListFilter, Scope
 
-# A job may take so long; a load goes on in another one after half of it, a dump has to be made in one.
+# The time limit of a job in seconds; a load goes on in another job after half of it, but a dump must be made in one.
 JOB_SECONDS = 3600
-# Files of a namespace that are not over.
+# The most unfinished dumps and loads of a namespace.
 MAX_OPEN = 5
-# Dumps of a namespace whose files are kept, the newest: who may only read asks for dumps, too.
+# The number of newest dumps of a namespace whose files are kept; readers may request dumps too.
 MAX_KEPT = 10
-# How long a dump's file can be downloaded.
+# The time for which a dump's file can be downloaded.
 KEEP_HOURS = 24
 PIECE_BYTES = 1024 * 1024
 _MAX_NAME_CHARS = 200
@@ -49,7 +49,7 @@ _MAX_NAME_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class CubeUpload:
-    """A file as it was sent, in `chunks`, or the one that came as the upload `upload_id`."""
+    """A file as it was sent, in `chunks`, or as the upload `upload_id`."""
 
     name: str = ""
     chunks: Iterable[bytes] = ()
@@ -59,9 +59,9 @@ class CubeUpload:
 def start_dump(
     scope: Scope, *, options: DumpOptions, now: datetime, idempotency: Idempotency | None = None
 ) -> CubeFile:
-    """Queues the job that writes the namespace into a file.
+    """Queue the job that writes the namespace into a file.
 
-    Raises Conflict while MAX_OPEN others are not over, NamespaceGone, IdempotencyConflict.
+    Raises Conflict while MAX_OPEN others are unfinished, NamespaceGone, IdempotencyConflict.
     """
     if idempotency and (record := answers.find_answer(idempotency)):
         return _read_answer(record)
@@ -93,10 +93,10 @@ def start_load(
     now: datetime,
     idempotency: Idempotency | None = None,
 ) -> CubeFile:
-    """Keeps the file, and queues the job that loads it, or (`dry_run`) says what a load would do.
+    """Store the file, and queue the job that loads it, or (`dry_run`) reports what a load would do.
 
-    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others are not over, NamespaceGone,
-    IdempotencyConflict, NotFound and Conflict for an upload that cannot be used.
+    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others are unfinished, NamespaceGone,
+    IdempotencyConflict, NotFound and Conflict for an unusable upload.
     """
     return _start_load(lambda: scope, upload, options, dry_run=dry_run, idempotency=idempotency, now=now)
 
@@ -110,8 +110,10 @@ def start_load_into_new(
     now: datetime,
     idempotency: Idempotency | None = None,
 ) -> CubeFile:
-    """As `start_load`, into a namespace that is not there: it is made (`make_scope`) with the load, and goes again when
-    the load ends without having brought anything: refused, failed, cancelled or only looked through.
+    """Start a load into a new namespace. See `start_load`.
+
+    The namespace is created (`make_scope`) with the load, and removed again when the load ends without result: refused,
+    failed, cancelled or a dry run.
     """
     return _start_load(make_scope, upload, options, dry_run=dry_run, idempotency=idempotency, now=now, is_new=True)
 
@@ -168,7 +170,7 @@ def _start_load(
 
 
 def find_file(access: Access, *, file_id: uuid.UUID) -> CubeFile:
-    """A dump or load of a namespace that the caller reaches. Raises NotFound."""
+    """Return a dump or load of a namespace that the caller reaches. Raises NotFound."""
     row = CubeFile.objects.reachable_by(access).filter(id=file_id).first()
     if row is None:
         raise _not_found(file_id)
@@ -178,7 +180,7 @@ def find_file(access: Access, *, file_id: uuid.UUID) -> CubeFile:
 def list_files(
     access: Access, *, wanted: ListFilter, cursor: uuid.UUID | None
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Dumps and loads, the newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
+    """Return the dumps and loads, newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
     rows = narrow(CubeFile.objects.reachable_by(access), access, wanted)
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
@@ -190,7 +192,8 @@ def list_files(
 
 
 def read_file(access: Access, *, file_id: uuid.UUID, now: datetime) -> tuple[CubeFile, Iterator[bytes]]:
-    """A dump that is done, and its bytes. Raises NotFound, also when it was forgotten; Conflict when it is not done."""
+    """Return a finished dump and its bytes. Raises NotFound, also when its file was deleted; Conflict when it is not
+    finished."""
     row = find_file(access, file_id=file_id)
     if row.kind != CubeFileKind.DUMP or row.finished_at is None or row.problem or row.cancelled_at is not None:
         raise Conflict(
@@ -209,7 +212,7 @@ def read_file(access: Access, *, file_id: uuid.UUID, now: datetime) -> tuple[Cub
 
 
 def cancel_file(access: Access, *, file_id: uuid.UUID, now: datetime) -> CubeFile:
-    """Ends one that is not over; what a load has stored stays. Raises NotFound, Conflict for one that is over."""
+    """Cancel an unfinished dump or load; data loaded so far stay. Raises NotFound, and Conflict if it is finished."""
     with transaction.atomic():
         row = CubeFile.objects.reachable_by(access).filter(id=file_id).select_for_update().first()
         if row is None:
@@ -224,7 +227,7 @@ def cancel_file(access: Access, *, file_id: uuid.UUID, now: datetime) -> CubeFil
 
 
 def delete_file(access: Access, *, file_id: uuid.UUID) -> None:
-    """Deletes the file of a dump that is over, and its row. Raises NotFound, Conflict for one that is not over."""
+    """Delete the file of a finished dump, and its row. Raises NotFound, and Conflict if it is not finished."""
     with transaction.atomic():
         row = CubeFile.objects.reachable_by(access).filter(id=file_id).select_for_update().first()
         if row is None:
@@ -235,7 +238,7 @@ def delete_file(access: Access, *, file_id: uuid.UUID) -> None:
 
 
 def end(row: CubeFile, *, now: datetime) -> None:
-    """Ends a locked dump or load. The file of a load goes, and those of dumps beyond the newest MAX_KEPT.
+    """Finish a locked dump or load. Deletes the file of a load, and those of dumps beyond the newest MAX_KEPT.
 
     Inside the caller's transaction.
     """
@@ -263,9 +266,9 @@ def end(row: CubeFile, *, now: datetime) -> None:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes dumps' files after KEEP_HOURS, and rows after a week; returns how many rows.
+    """Delete dumps' files after KEEP_HOURS, and rows after MEMOS_JOBS_KEEP_DAYS; return how many rows.
 
-    One that is not over stays as long as its job: a job that failed waits for a person.
+    An unfinished one stays as long as it has a job: a failed job waits for a person.
     """
     of_file = now - timedelta(hours=KEEP_HOURS)
     of_row = min(of_file, now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS))
@@ -284,7 +287,7 @@ def forget(*, now: datetime) -> int:
 
 
 def to_dict(row: CubeFile, *, namespace: str | None = None) -> dict[str, Any]:
-    """How a dump or load stands, as clients see it."""
+    """Return the progress and result of a dump or load as clients see them."""
     done = row.kind == CubeFileKind.DUMP and row.finished_at is not None
     return {
         "id": str(row.id),
@@ -312,36 +315,36 @@ def to_dict(row: CubeFile, *, namespace: str | None = None) -> dict[str, Any]:
 
 
 def state_of(row: CubeFile) -> str:
-    """How far it is, by its row if it is over, else by its job."""
+    """Return its state: by its row if it is finished, else by its newest job."""
     if row.cancelled_at is not None:
         return CubeFileState.CANCELLED.value
     if row.finished_at is not None:
         return CubeFileState.FAILED.value if row.problem else CubeFileState.DONE.value
     state = jobs_of(row).values_list("state", flat=True).first() or JobState.DISCARDED
-    # One that has ended without the load being over has asked for the next.
+    # A job that ended before the load was finished has queued the next one.
     return CubeFileState.RUNNING.value if state == JobState.DONE else str(state)
 
 
 def name_of(row: CubeFile) -> str:
-    """The name of its namespace, also of one that it made and that is gone again."""
+    """Return the name of its namespace, even if it was created for it and is gone again."""
     found = Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first()
     return str(found or row.options.get(MADE, ""))
 
 
 def jobs_of(row: CubeFile) -> QuerySet[Job]:
-    """Its jobs, the newest first."""
+    """Return its jobs, newest first."""
     kind = queue.DUMP_CUBE if row.kind == CubeFileKind.DUMP else queue.LOAD_CUBE
     jobs = Job.objects.filter(namespace_id=row.namespace_id, kind=kind.name, arguments=[row.namespace_id, str(row.id)])
     return jobs.order_by("-id")
 
 
 def is_there(row: CubeFile) -> bool:
-    """Whether the file is kept."""
+    """Return whether the file is stored."""
     return CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).exists()
 
 
 def store_pieces(row: CubeFile, path: Path) -> None:
-    """Keeps the file at `path`. Inside the caller's transaction."""
+    """Store the file at `path`. Inside the caller's transaction."""
     with path.open("rb") as stream:
         number = 0
         while data := stream.read(PIECE_BYTES):
@@ -350,7 +353,7 @@ def store_pieces(row: CubeFile, path: Path) -> None:
 
 
 def read_pieces(row: CubeFile) -> Iterator[bytes]:
-    """The bytes of the file, a piece at a time: nothing is held open while a slow client reads."""
+    """Yield the bytes of the file, a piece at a time: nothing is locked or held open while a slow client reads."""
     number = 0
     while True:
         found = CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id, number=number)
@@ -376,7 +379,7 @@ def _read_answer(record: IdempotencyRecord | None) -> CubeFile:
 
 
 def _look_at(path: Path, options: LoadOptions) -> tuple[dict[str, Any], str]:
-    """The manifest of the file, as a row keeps it, and what is known of its sender. Raises UnreadableImport."""
+    """Return the manifest of the file as a row stores it, and the verdict on its signature. Raises UnreadableImport."""
     if memtensor.is_folder(path):
         return memtensor.describe(path), CubeSignature.NONE.value
     reader = open_cube(path)
@@ -404,14 +407,14 @@ def _delete(row: CubeFile) -> None:
 
 
 def _plain(name: str) -> str:
-    """A namespace's name as part of a file's."""
+    """Return a namespace's name as part of a file's name."""
     kept = "".join(one if one.isascii() and (one.isalnum() or one in "-_") else "-" for one in name)
     return kept.strip("-")[:80] or "cube"
 
 
 @contextmanager
 def _spool(upload: CubeUpload, arrived: Upload | None) -> Iterator[Path]:
-    """The file on a disk, while it is looked at. Its name there is none of its sender's."""
+    """Write the file to disk while it is read; yield its path, which does not use the sender's name."""
     with open_folder() as folder:
         path = folder / "cube"
         write_file(path, upload.chunks, size=arrived.size if arrived else 0)

@@ -1,4 +1,4 @@
-"""Lines of a cube's file as rows that may be stored, but for memories (`memory_line`)."""
+"""Reads lines of a cube's file as rows to store, except for memories (`memory_line`)."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _MAX_DETAILS_BYTES = 65_536
 
 
 def read_document(line: Line, ids: IdMap) -> Document:
-    """A document. Raises UnreadableLine."""
+    """Return a document. Raises UnreadableLine."""
     return read_row(Document, line, lines.DOCUMENT, ids, changed={"id"})
 
 
 def read_session(line: Line, ids: IdMap) -> Session:
-    """Where a session ended. Raises UnreadableLine."""
+    """Return a session with its end. Raises UnreadableLine."""
     return read_row(Session, line, lines.SESSION, ids, changed=set())
 
 
 def read_name(line: Line, ids: IdMap) -> tuple[EntityAlias, Entity, Entity]:
-    """A name with its home and the entity that it stands for. Raises UnreadableLine."""
+    """Return a name with its home and the entity that it stands for. Raises UnreadableLine."""
     home, entity = (
         read_row(Entity, take_object(line, name), lines.ENTITY, ids, changed={"id", "merged_into"})
         for name in ("home", "entity")
@@ -66,7 +66,7 @@ def read_name(line: Line, ids: IdMap) -> tuple[EntityAlias, Entity, Entity]:
 
 
 def read_link(line: Line, ids: IdMap) -> MemoryLink:
-    """A link, with ids of the file's memories as they are here. Raises UnreadableLine."""
+    """Return a link, with the ids of its memories here. Raises UnreadableLine."""
     link = read_row(MemoryLink, line, lines.LINK, ids, changed={"id", "memory_id", "other_id"})
     link.memory_id, link.other_id = ids.find(line.get("memory_id")), ids.find(line.get("other_id"))
     if not 0 <= link.confidence <= 1:
@@ -75,7 +75,7 @@ def read_link(line: Line, ids: IdMap) -> MemoryLink:
 
 
 def read_pair(line: Line, ids: IdMap) -> UnsurePair:
-    """A pair, with ids of the file's memories as they are here. Raises UnreadableLine."""
+    """Return a pair, with the ids of its memories here. Raises UnreadableLine."""
     pair = read_row(UnsurePair, line, lines.PAIR, ids, changed={"id", "newer_id", "older_id"})
     pair.newer_id, pair.older_id = ids.find(line.get("newer_id")), ids.find(line.get("older_id"))
     if not 0 <= pair.confidence <= 1:
@@ -90,7 +90,7 @@ def read_pair(line: Line, ids: IdMap) -> UnsurePair:
 
 
 def read_procedure(line: Line, ids: IdMap) -> Procedure:
-    """A prompt or tool. Raises UnreadableLine."""
+    """Return a prompt or tool. Raises UnreadableLine."""
     entry = read_row(Procedure, line, lines.PROCEDURE, ids, changed=set())
     if len(entry.text) > MAX_TEXT_CHARS or len(orjson.dumps(entry.parameters)) > _MAX_DETAILS_BYTES:
         raise UnreadableLine(f"a text has at most {MAX_TEXT_CHARS} characters, parameters {_MAX_DETAILS_BYTES} bytes")
@@ -100,7 +100,7 @@ def read_procedure(line: Line, ids: IdMap) -> Procedure:
 
 
 def read_policy(line: Line, ids: IdMap) -> NamespacePolicy:
-    """A version of the policy. Raises UnreadableLine."""
+    """Return a version of the policy. Raises UnreadableLine."""
     row = read_row(NamespacePolicy, line, lines.POLICY, ids, changed=set())
     if row.version < 1:
         raise UnreadableLine("version is none that a policy has")
@@ -108,7 +108,7 @@ def read_policy(line: Line, ids: IdMap) -> NamespacePolicy:
 
 
 def read_summary(line: Line, ids: IdMap) -> tuple[Condensation, int]:
-    """A summary, and how many turns its session had up to the last that it covers. Raises UnreadableLine."""
+    """Return a summary, and the number of its session's turns that it covers. Raises UnreadableLine."""
     summary = read_row(Condensation, line, lines.SUMMARY, ids, changed={"id", "source_memory_ids", "item_sources"})
     sources = line.get("source_memory_ids")
     cards = take_object(line, "item_sources")
@@ -127,7 +127,7 @@ def read_summary(line: Line, ids: IdMap) -> tuple[Condensation, int]:
 
 
 def read_item(line: Line, ids: IdMap) -> QuarantinedItem:
-    """What was kept apart. Raises UnreadableLine."""
+    """Return a quarantined item. Raises UnreadableLine."""
     item = read_row(QuarantinedItem, line, lines.ITEM, ids, changed={"id"})
     if len(item.session) > MAX_NAME_CHARS or item.session.startswith(SESSION_PREFIX):
         raise UnreadableLine("session is none that an item has")
@@ -138,7 +138,7 @@ def read_item(line: Line, ids: IdMap) -> QuarantinedItem:
 
 
 def read_event(line: Line) -> dict[str, Any]:
-    """An audit event as it is told of. Raises UnreadableLine."""
+    """Return the contents of an audit event. Raises UnreadableLine."""
     values = {name: clean_value(AuditLog, name, line.get(name)) for name in lines.EVENT if name != "id"}
     if len(orjson.dumps(values["details"])) > _MAX_DETAILS_BYTES:
         raise UnreadableLine(f"details have more than {_MAX_DETAILS_BYTES} bytes")

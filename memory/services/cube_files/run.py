@@ -1,6 +1,5 @@
-"""Carries dumps and loads out. What a batch of a load stores and how far the load is are one transaction: a run that
-broke off goes on where it ended. A dump that broke off begins again.
-"""
+"""Carries dumps and loads out. A batch of a load and its progress are stored in one transaction: an interrupted load
+continues where it ended. An interrupted dump begins again."""
 
 from __future__ import annotations
 
@@ -42,16 +41,16 @@ SHOWN_FAULTS = 20
 _MAX_PROBLEM_CHARS = 500
 _DUMP_TRIES = 3
 _FILE_GONE = "The file is there no longer: send it again."
-# Of a load's options: which ids it gives, and the steps that it counts by.
+# Entries in a load's options: which ids it uses, and the steps by which it counts.
 _RESOLVED, _STEPS = "ids_of_load", "steps_of_load"
 
 
 class CubeFileStopped(Exception):
-    """It was cancelled, or another worker is at it: what this one was about to store is not stored."""
+    """It was cancelled, or another worker continues it: the present batch must not be stored."""
 
 
 def carry_out_dump(*, namespace_id: int, file_id: uuid.UUID, now: Clock) -> int:
-    """Writes the file of a dump; returns how many bytes it has. One that is over stays as it is."""
+    """Write the file of a dump; return its number of bytes. A finished dump stays as it is."""
     row = CubeFile.objects.filter(namespace_id=namespace_id, id=file_id).first()
     if row is None or row.finished_at is not None:
         return 0
@@ -68,9 +67,9 @@ def carry_out_dump(*, namespace_id: int, file_id: uuid.UUID, now: Clock) -> int:
 
 
 def carry_out_load(*, namespace_id: int, file_id: uuid.UUID, now: Clock, seconds: float = JOB_SECONDS / 2) -> int:
-    """Loads what is left of the file; returns how many lines it dealt with. After `seconds` it queues the rest.
+    """Load the rest of the file; return how many lines were processed. After `seconds` the rest is queued.
 
-    One that is over stays as it is.
+    A finished load stays as it is.
     """
     deadline = time.monotonic() + seconds
     row = CubeFile.objects.filter(namespace_id=namespace_id, id=file_id).first()
@@ -91,7 +90,7 @@ def carry_out_load(*, namespace_id: int, file_id: uuid.UUID, now: Clock, seconds
 
 
 def describe_cube(scope: Scope) -> dict:
-    """What the namespace's cube says of itself, for the manifest; empty where it is none."""
+    """Describe the namespace's cube for the manifest; empty if it is not a cube."""
     cube = Cube.objects.in_scope(scope).first()
     if cube is None:
         return {}
@@ -99,7 +98,7 @@ def describe_cube(scope: Scope) -> dict:
 
 
 class LoadProgress:
-    """How far a load is: stored with what it loads, unless somebody else has stored something meanwhile."""
+    """The progress of a load, stored with each batch unless another worker has stored a batch meanwhile."""
 
     def __init__(self, row: CubeFile) -> None:
         self.done = row.done
@@ -111,7 +110,8 @@ class LoadProgress:
         )
 
     def load_all(self, path: Path, *, now: Clock, deadline: float) -> bool:
-        """Loads what is left; False when the time is over before the end. Raises CubeFileStopped, UnreadableImport."""
+        """Load the rest; return False when the time is over before the end. Raises CubeFileStopped,
+        UnreadableImport."""
         if memtensor.is_folder(path):
             return self._take_in_folder(path, now=now, deadline=deadline)
         reader = open_cube(path)
@@ -132,16 +132,16 @@ class LoadProgress:
         return True
 
     def finish(self, *, now: datetime, problem: str = "") -> None:
-        """Ends the load."""
+        """Finish the load."""
         with transaction.atomic():
             stored = _lock(self._row)
             stored.problem = problem[:_MAX_PROBLEM_CHARS]
             end(stored, now=now)
 
     def _begin(self, reader: CubeReader, steps: list[str]) -> None:
-        """Notes how much there is to do, in which steps, and which ids are given: for all runs of the load.
+        """Store the total, the steps and the choice of ids, for all runs of the load.
 
-        One that a MemOS with other steps began, before an upgrade, begins again: what it has stored is there already.
+        A load that was begun with other steps, before an upgrade, begins again: its loaded data exist already.
         """
         if self._row.options.get(_STEPS) == steps:
             return
@@ -193,7 +193,7 @@ class LoadProgress:
         return True
 
     def _begin_folder(self, part: str, found: memtensor.FolderSurvey) -> None:
-        """Notes how much there is to do, and what of the folder is not loaded."""
+        """Store the total, and the entries of the folder that are not loaded."""
         with transaction.atomic():
             stored = self._lock_mine()
             _add(stored, part, found.kept_out)
@@ -209,7 +209,7 @@ class LoadProgress:
 
 
 def _dump_once(scope: Scope, row: CubeFile, *, now: Clock) -> int | None:
-    """Writes and keeps the file; None when something was erased meanwhile, which it may hold."""
+    """Write and store the file; return None when data that it may contain were erased meanwhile."""
     began = now()
     with open_folder() as folder:
         path = folder / "cube"
@@ -219,11 +219,11 @@ def _dump_once(scope: Scope, row: CubeFile, *, now: Clock) -> int | None:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         with transaction.atomic():
             erasures = Erasure.objects.in_scope(scope)
-            # One that is under way ends after this, and takes the file away then.
+            # An erasure that is under way ends after this, and deletes the file then.
             list(erasures.filter(finished_at=None).order_by("id").select_for_update())
             stored = _lock(row)
             store_pieces(stored, path)
-            # Seen after the file is there: an erasure that comes later finds it, and takes it away.
+            # Check after the file is stored: a later erasure finds the file and deletes it.
             if erasures.filter(Q(created_at__gte=began) | Q(finished_at__gte=began)).exists():
                 transaction.set_rollback(True)
                 return None
@@ -258,7 +258,7 @@ def _lock(row: CubeFile) -> CubeFile:
 
 @contextmanager
 def _file_of(row: CubeFile) -> Iterator[Path]:
-    """The file on a disk, while it is loaded. Raises UnreadableImport when it was erased."""
+    """Write the file to disk while it is loaded; yield its path. Raises UnreadableImport when it was erased."""
     pieces = CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).order_by("number")
     sent = pieces.values_list("data", flat=True).iterator(chunk_size=8)
     with open_folder() as folder:

@@ -14,16 +14,16 @@ __all__ = ["dump_cube", "forget_cube_files", "load_cube"]
 
 
 def dump_cube(namespace_id: int, file_id: str, *, now: datetime) -> int:
-    """Writes a namespace into a cube's file; returns how many bytes it has."""
+    """Write a namespace into a cube's file; return its number of bytes."""
     return run.carry_out_dump(namespace_id=namespace_id, file_id=UUID(file_id), now=timezone.now)
 
 
 def load_cube(namespace_id: int, file_id: str, *, now: datetime) -> int:
-    """Loads a cube's file; returns how many of its lines were dealt with."""
+    """Load a cube's file; return how many lines were processed."""
     return run.carry_out_load(namespace_id=namespace_id, file_id=UUID(file_id), now=timezone.now)
 
 
 def forget_cube_files(*, now: datetime) -> int:
-    """Deletes old files of dumps, their rows later, and what killed processes have left on this machine's disk."""
+    """Delete old files of dumps, their rows later, and files that killed processes have left on this machine's disk."""
     clear_leftovers()
     return requests.forget(now=now)

@@ -1,1 +1,1 @@
-"""Cubes: made, registered, configured and shared; and which of them a caller may read."""
+"""Creates, registers, configures and shares cubes, and finds the ones that a caller may read."""

@@ -23,9 +23,9 @@ from memory.types import Access, ChangeTerms
 def change_cube(
     access: Access, *, cube_id: uuid.UUID, wanted: Mapping[str, Any], terms: ChangeTerms, now: datetime
 ) -> Cube:
-    """Gives a cube other values: `name`, `description`, `owner_id`, `kinds`, `policy`; those left out stay.
+    """Change values of a cube: `name`, `description`, `owner_id`, `kinds`, `policy`; omitted ones stay.
 
-    `policy` is all that the namespace sets itself, as `put_policy` takes it: it becomes a new version there. Raises
+    `policy` is the namespace's whole policy, as `put_policy` takes it, and becomes a new version of it. Raises
     NotFound, also for an owner whom the caller does not see, InvalidInput and PreconditionFailed.
     """
     with transaction.atomic():
@@ -59,7 +59,7 @@ def change_cube(
 
 
 def _set_values(access: Access, cube: Cube, wanted: Mapping[str, Any]) -> list[str]:
-    """Sets what is wanted; returns what differs from before."""
+    """Set the wanted values; return the names of the changed ones."""
     values: dict[str, Any] = {}
     if "name" in wanted:
         values["name"] = take_name(wanted["name"])

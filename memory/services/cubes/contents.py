@@ -1,4 +1,4 @@
-"""What a cube holds, in numbers, and what governs it."""
+"""Counts the contents of a cube, and describes its policy."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from memory.models.sql import count_each
 from memory.services.index import entries
 from memory.services.tenancy.policy import governing
 
-# Each kind is counted up to here: beyond it a count would read the whole of a large namespace.
+# Each kind is counted up to here, because a full count would read all of a large namespace.
 MOST_COUNTED = 100_000
 _SAMPLE = 1000
 
 
 class OctetLength(Func):
-    """Bytes of a text in UTF-8."""
+    """The number of bytes of a text in UTF-8."""
 
     function = "octet_length"
     output_field = IntegerField()
 
 
 def count_contents(cube: Cube) -> dict[str, Any]:
-    """How many memories of each kind there are, each counted up to MOST_COUNTED, and of what else a cube holds.
+    """Count the memories of each kind, each up to MOST_COUNTED, and the other contents of a cube.
 
     `text_bytes` is estimated from the newest memories.
     """
@@ -54,7 +54,7 @@ def count_contents(cube: Cube) -> dict[str, Any]:
 
 
 def describe_policy(cube: Cube) -> dict[str, Any]:
-    """What governs the cube, for those whose key reaches its namespace: the values in force, and its own."""
+    """Describe the cube's policy, for callers whose key reaches its namespace: the values in force, and its own."""
     found = governing(cube.namespace_id)
     values = nest(found.effective.values)
     return {

@@ -1,4 +1,4 @@
-"""Makes cubes: of a new namespace, or of one that is there; and makes one a mere namespace again."""
+"""Creates cubes, from a new namespace or an existing one, and turns a cube into a plain namespace again."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def create_cube(
     request_id: str = "",
     idempotency: Idempotency | None = None,
 ) -> Cube:
-    """Makes a namespace and a cube of it, for who may make namespaces: who reaches all.
+    """Create a namespace as a cube, for callers who reach all namespaces.
 
-    Raises NotFound for others and for an owner whom the caller does not see, Conflict for a namespace that is there,
+    Raises NotFound for other callers and for an owner whom the caller does not see, Conflict for an existing namespace,
     InvalidInput, IdempotencyConflict.
     """
     refuse_ids({"namespace": namespace})
@@ -70,9 +70,9 @@ def register_cube(
     request_id: str = "",
     idempotency: Idempotency | None = None,
 ) -> Cube:
-    """Makes a cube of a namespace that is there, with all its memories.
+    """Make an existing namespace, with all its memories, a cube.
 
-    Raises NotFound, also for an owner whom the caller does not see, Conflict for a cube that is there, InvalidInput,
+    Raises NotFound, also for an owner whom the caller does not see, Conflict for an existing cube, InvalidInput,
     IdempotencyConflict.
     """
     scope = scope_for(access, name=namespace, request_id=request_id, create=False)
@@ -87,7 +87,7 @@ def register_cube(
 
 
 def unregister_cube(access: Access, *, cube_id: uuid.UUID, now: datetime, request_id: str = "") -> None:
-    """Ends a cube and what was shared of it. The namespace and its memories stay as they are. Raises NotFound."""
+    """Remove a cube and its shares. The namespace and its memories stay as they are. Raises NotFound."""
     with transaction.atomic():
         cube = lock_cube(access, cube_id)
         scope = scope_of(access, cube, request_id=request_id)
@@ -100,7 +100,7 @@ def unregister_cube(access: Access, *, cube_id: uuid.UUID, now: datetime, reques
 
 
 def take_name(name: str) -> str:
-    """A cube's name as it may be kept. Raises InvalidInput."""
+    """Return a cube's name as it may be stored. Raises InvalidInput."""
     name = name.strip()
     if not 1 <= len(name) <= MAX_NAME_CHARS or "\0" in name:
         raise InvalidInput(f"A cube's name has 1 to {MAX_NAME_CHARS} characters.", detail={"field": "name"})
@@ -108,7 +108,7 @@ def take_name(name: str) -> str:
 
 
 def take_description(description: str) -> str:
-    """A cube's description as it may be kept. Raises InvalidInput."""
+    """Return a cube's description as it may be stored. Raises InvalidInput."""
     description = description.strip()
     if len(description) > MAX_DESCRIPTION_CHARS or "\0" in description:
         raise InvalidInput(
@@ -118,7 +118,7 @@ def take_description(description: str) -> str:
 
 
 def check_kinds(kinds: Collection[str]) -> list[str]:
-    """The kinds in their usual order, each once. Raises InvalidInput for an unknown one, or without texts."""
+    """Return the kinds in their usual order, each once. Raises InvalidInput for an unknown one, or without texts."""
     unknown = sorted(set(kinds) - set(CubeKind.values))
     if unknown:
         raise InvalidInput(

@@ -1,7 +1,7 @@
-"""Finds cubes: those of the namespaces that the caller reaches, and those that are shared with whose key it is.
+"""Finds cubes: those of the namespaces that the caller reaches, and the ones shared with the owner of its key.
 
-A caller's `Access` reaches what is shared with it only where the view has said so (`Access.reach_shares`), so what is
-found here is what the caller may read, or write to, or manage.
+A caller's `Access` reaches shares only if the view has requested it (`Access.reach_shares`), so a cube that is found
+here is one that the caller may read, write to, or manage.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from memory.models.paging import narrow, page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.types import Access, ListFilter, Scope
 
-# What a cube is to who reaches its namespace by the key itself.
+# The level of a caller whose key itself reaches the cube's namespace.
 OWN = "own"
 
 
 def find_cube(access: Access, cube_id: uuid.UUID) -> Cube:
-    """A cube that the caller reaches. Raises NotFound, in the same words for another tenant's and one that is not."""
+    """Return a cube that the caller reaches. Raises NotFound, with the same words for another tenant's and for a
+    missing one."""
     cube = Cube.objects.reachable_by(access).select_related("namespace").filter(pk=cube_id).first()
     if cube is None:
         raise _refuse(cube_id)
@@ -30,7 +31,8 @@ def find_cube(access: Access, cube_id: uuid.UUID) -> Cube:
 
 
 def find_cubes(access: Access, cube_ids: Collection[uuid.UUID]) -> list[Cube]:
-    """The cubes, in the order of the ids, each once. Raises NotFound for the first that the caller does not reach."""
+    """Return the cubes, in the order of the ids, each once. Raises NotFound for the first one that the caller does not
+    reach."""
     wanted = list(dict.fromkeys(cube_ids))
     rows = Cube.objects.reachable_by(access).select_related("namespace").filter(pk__in=wanted)
     found = {cube.pk: cube for cube in rows}
@@ -41,7 +43,7 @@ def find_cubes(access: Access, cube_ids: Collection[uuid.UUID]) -> list[Cube]:
 
 
 def find_cube_of(access: Access, *, namespace: str) -> Cube:
-    """The cube that a namespace is. Raises NotFound where it is none, or the caller does not reach it."""
+    """Return the cube of a namespace. Raises NotFound if there is none, or the caller does not reach it."""
     cube = Cube.objects.reachable_by(access).select_related("namespace").filter(namespace__name=namespace).first()
     if cube is None:
         raise NotFound(
@@ -51,13 +53,13 @@ def find_cube_of(access: Access, *, namespace: str) -> Cube:
 
 
 def cubes_of(scopes: Collection[Scope]) -> dict[int, Cube]:
-    """The cubes that these namespaces are, by the namespace's id; those that are none are left out."""
+    """Return the cubes of these namespaces, by the namespace's id; namespaces that are not cubes are left out."""
     rows = Cube.objects.filter(namespace_id__in=[scope.namespace_id for scope in scopes])
     return {cube.namespace_id: cube for cube in rows}
 
 
 def lock_cube(access: Access, cube_id: uuid.UUID) -> Cube:
-    """The cube, locked until the caller's transaction ends. Raises NotFound."""
+    """Lock the cube until the caller's transaction ends, and return it. Raises NotFound."""
     rows: ScopedQuerySet[Cube] = Cube.objects.reachable_by(access)
     cube = rows.select_related("namespace").select_for_update(of=("self",)).filter(pk=cube_id).first()
     if cube is None:
@@ -73,7 +75,7 @@ def list_cubes(
     cursor: uuid.UUID | None = None,
     limit: int,
 ) -> tuple[list[Cube], uuid.UUID | None]:
-    """The cubes that the caller reaches, newest first, and the cursor of the next page.
+    """Return the cubes that the caller reaches, newest first, and the cursor of the next page.
 
     Raises NotFound for a namespace that it does not reach.
     """
@@ -87,17 +89,17 @@ def list_cubes(
 
 
 def scope_of(access: Access, cube: Cube, *, request_id: str = "") -> Scope:
-    """The caller's scope in the cube's namespace."""
+    """Return the caller's scope in the cube's namespace."""
     return Scope(cube.namespace_id, cube.namespace.name, access.actor, request_id)
 
 
 def level_of(access: Access, cube: Cube) -> str:
-    """What the caller may do with a cube that it reaches: OWN, or a ShareLevel."""
+    """Return what the caller may do with a cube that it reaches: OWN, or a ShareLevel."""
     return access.share_of(cube.namespace_id) or OWN
 
 
 def require_kind(cube: Cube, kind: CubeKind) -> None:
-    """Raises Conflict unless the kind of memory is on in the cube."""
+    """Raise Conflict unless the kind of memory is on in the cube."""
     if kind not in cube.kinds:
         raise Conflict(
             f"The cube {cube.pk} has no {kind.value} memory: turn it on with PATCH /v1/cubes/{cube.pk} "
@@ -107,20 +109,21 @@ def require_kind(cube: Cube, kind: CubeKind) -> None:
 
 
 def owners_of(access: Access, cubes: Collection[Cube]) -> dict[uuid.UUID, User]:
-    """The owners of the cubes, by their ids, as far as the caller sees them: users are not shared with a cube."""
+    """Return the owners of the cubes, by their ids, as far as the caller sees them: users are not shared with a
+    cube."""
     ids = {cube.owner_id for cube in cubes if cube.owner_id is not None}
     rows = User.objects.reachable_by(access.leave_shares()).filter(pk__in=ids)
     return {user.pk: user for user in rows} if ids else {}
 
 
 def describe_whose(cube: Cube) -> dict[str, Any]:
-    """A cube as a hit says whose it is."""
+    """Describe the cube that a hit comes from."""
     return {"id": str(cube.pk), "name": cube.name, "owner_id": str(cube.owner_id) if cube.owner_id else None}
 
 
 def to_dict(access: Access, cube: Cube, owners: Mapping[uuid.UUID, User]) -> dict[str, Any]:
-    """A cube as clients see it. An owner whom the caller does not see, and who is not in `owners`, has no name; who
-    registered it is told to those whose it is."""
+    """Return a cube as clients see it. An owner who is not in `owners`, because the caller does not see them, has no
+    name; the creator is shown only to callers at the level OWN."""
     owner = owners.get(cube.owner_id) if cube.owner_id else None
     return {
         "id": str(cube.pk),

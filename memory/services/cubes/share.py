@@ -1,4 +1,4 @@
-"""Shares cubes with users, whose keys then read them, or write to them as well; until a moment, or until revoked."""
+"""Shares cubes with users, whose keys may then read them, or also write to them, until a moment or until revoked."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from memory.types import Access, Idempotency
 
 log = logging.getLogger("memos.cubes")
 
-# Whoever calls carries with its key all that is shared with its owner.
+# The limit of shares, because each request loads all shares of its key's owner.
 MOST_SHARES = 500
 
 
 def list_granted(
     user_id: uuid.UUID, *, beyond: Collection[int] = (), now: datetime
 ) -> tuple[tuple[int, ShareLevel], ...]:
-    """The namespaces, other than `beyond`, whose cubes are shared with the user, each with what for."""
-    # Who is calling is known, and what of others' is open to them is what is asked: of every namespace.
+    """Return the namespaces, other than `beyond`, whose cubes are shared with the user, each with the level."""
+    # The caller is known, and the question is what others have shared with them, in any namespace.
     with reach.across_namespaces():
         rows = list_shared(user_id, now=now)
     return tuple((identity, ShareLevel(level)) for identity, level in rows if identity not in beyond)
@@ -51,10 +51,10 @@ def share_cube(
     request_id: str = "",
     idempotency: Idempotency | None = None,
 ) -> CubeShare:
-    """Shares a cube with a user, in the place of what it was shared with them for before.
+    """Share a cube with a user; a former share with them is replaced.
 
-    Raises NotFound, also for a user whom the caller does not see, InvalidInput for an expiry that is over, Conflict
-    where the cube, or the user, has MOST_SHARES, or a repeated request's share was revoked since; IdempotencyConflict.
+    Raises NotFound, also for a user whom the caller does not see, InvalidInput for an expiry in the past, Conflict when
+    the cube, or the user, has MOST_SHARES, or a repeated request's share was revoked since; IdempotencyConflict.
     """
     return make_once(
         idempotency,
@@ -75,7 +75,8 @@ def share_cube(
 
 
 def _find_share(access: Access, cube_id: uuid.UUID, user_id: uuid.UUID) -> CubeShare:
-    """The share as it stands. Raises NotFound, and Conflict for one that was revoked, which a repeat leaves so."""
+    """Return the share as it is now. Raises NotFound, and Conflict for a revoked share, which a repeat does not
+    renew."""
     cube = find_cube(access, cube_id)
     share = CubeShare.objects.filter(namespace_id=cube.namespace_id, user_id=user_id).first()
     if share is None:
@@ -102,7 +103,7 @@ def _share_cube(
             detail={"field": "expires_at"},
         )
     with transaction.atomic():
-        # Before the cube, as an erasure of the user does: what it ends is not shared beside it.
+        # Lock the user before the cube, as an erasure of the user does, so that no share is added while it runs.
         lock_user(access, user_id)
         cube = lock_cube(access, cube_id)
         scope = scope_of(access, cube, request_id=request_id)
@@ -124,9 +125,9 @@ def _share_cube(
 def revoke_share(
     access: Access, *, cube_id: uuid.UUID, user_id: uuid.UUID, now: datetime, request_id: str = ""
 ) -> None:
-    """Ends a share: from the next request on the user's keys do not reach the cube. Raises NotFound.
+    """Revoke a share: from the next request on, the user's keys do not reach the cube. Raises NotFound.
 
-    It is in the erasure ledger, so that a restored older backup does not bring it back.
+    The erasure ledger records it, so that restoring an older backup does not bring the share back.
     """
     with transaction.atomic():
         cube = lock_cube(access, cube_id)
@@ -135,32 +136,32 @@ def revoke_share(
         if share is None:
             raise NotFound(f"The cube {cube_id} is not shared with a user {user_id}.", detail={"field": "user_id"})
         details = {"user_id": str(user_id), "before": _standing(share)}
-        # By a query: deleted itself, the share would no longer know whose it was.
+        # Delete by a query, because a deleted instance would lose its ids.
         CubeShare.objects.in_scope(scope).filter(user_id=user_id).delete()
         audit.record(scope, AuditEvent.CUBE_REVOKE, subject=str(cube_id), details=details, now=now)
     note_revoked([share], now=now)
 
 
 def note_revoked(shares: Collection[CubeShare], *, now: datetime) -> None:
-    """Takes down in the erasure ledger that shares are revoked, after they are."""
+    """Record revoked shares in the erasure ledger."""
     try:
         for share in shares:
             ledger.note_revoked_share(share.namespace_id, share.user_id, now=now)
     except LedgerUnavailable as away:
-        # They are revoked all the same.
+        # They are revoked anyway.
         log.warning("a revoked share is not in the erasure ledger", extra={"reason": away.message})
 
 
 def list_shares(access: Access, *, cube_id: uuid.UUID) -> tuple[Cube, list[CubeShare]]:
-    """With whom a cube is shared, the newest first, those that have expired among them. Raises NotFound."""
+    """Return the cube and its shares, newest first, including expired ones. Raises NotFound."""
     cube = find_cube(access, cube_id)
     return cube, list(CubeShare.objects.filter(namespace_id=cube.namespace_id).order_by("-created_at", "user_id"))
 
 
 def find_owner(access: Access, *, prefix: str) -> User:
-    """The user whose key begins with `prefix`, with or without its mark.
+    """Return the user whose key begins with `prefix`, with or without its mark.
 
-    Raises NotFound, also where the key is nobody's, or of a user whom the caller does not see.
+    Raises NotFound, also for a key without an owner, or of a user whom the caller does not see.
     """
     bare = prefix.removeprefix(f"{TOKEN_MARK}_").partition("_")[0]
     owner_id = ApiKey.objects.filter(prefix=bare).values_list("owner_id", flat=True).first()
@@ -174,13 +175,13 @@ def find_owner(access: Access, *, prefix: str) -> User:
 
 
 def users_of(access: Access, shares: Collection[CubeShare]) -> dict[uuid.UUID, User]:
-    """The users of the shares, by their ids, as far as the caller sees them."""
+    """Return the users of the shares, by their ids, as far as the caller sees them."""
     ids = [share.user_id for share in shares]
     return {user.pk: user for user in User.objects.reachable_by(access).filter(pk__in=ids)}
 
 
 def to_dict(share: CubeShare, user: User | None, *, now: datetime) -> dict[str, Any]:
-    """A share as clients see it. A user whom the caller does not see has no name."""
+    """Return a share as clients see it. A user whom the caller does not see has no name."""
     return {
         "user_id": str(share.user_id),
         "user_name": user.name if user else None,
@@ -193,7 +194,7 @@ def to_dict(share: CubeShare, user: User | None, *, now: datetime) -> dict[str, 
 
 
 def _standing(share: CubeShare | None) -> dict[str, Any] | None:
-    """A share for the audit log."""
+    """Describe a share for the audit log."""
     if share is None:
         return None
     return {"level": str(share.level), "expires_at": share.expires_at.isoformat() if share.expires_at else None}

@@ -1,4 +1,4 @@
-"""Finds out what is wrong with this server, and what repairs it. Each check is a function; none changes anything."""
+"""Diagnoses this server and names remedies. Each check is a function; none changes anything."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["FAIL", "OK", "WARN", "Finding", "diagnose"]
 
 
 def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
-    """Runs every check; `schedules` are the names that must be there. Never raises: a broken check is a finding.
+    """Run every check; `schedules` are the names that must exist. Never raises: a broken check is a finding.
 
-    Checks that read tables are left out, with one finding that says so, while the database is not usable.
+    While the database is unusable, checks that read tables are left out, with one finding that says so.
     """
     for check in (
         *(host.python, host.system_checks, host.open_doors),

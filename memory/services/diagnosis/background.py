@@ -22,7 +22,7 @@ def worker() -> Finding:
 
 
 def queue(*, now: datetime) -> Finding:
-    """Checks that the jobs of each priority are begun in time."""
+    """Check that the jobs of each priority are begun in time."""
     if overdue := describe_overdue(now=now):
         fix = f"no worker, or too few (MEMOS_JOB_WORKERS, of bulk ones MEMOS_JOB_LONG_WORKERS); {START_WORKER}"
         return Finding(WARN, "queue", overdue, fix)
@@ -40,7 +40,7 @@ def failures() -> Finding:
 
 
 def webhooks() -> Finding:
-    """Checks that webhook receivers accept their deliveries."""
+    """Check that webhook receivers accept their deliveries."""
     counts = count_webhooks(system_access("doctor"))
     if not counts.disabled and not counts.failing:
         return Finding(OK, "webhooks", f"{counts.waiting} deliveries wait, none is failing")
@@ -50,7 +50,7 @@ def webhooks() -> Finding:
 
 
 def schedules(*, wanted: Collection[str], now: datetime) -> Finding:
-    """Checks that every schedule exists, runs on time and does not fail repeatedly."""
+    """Check that every schedule exists, runs on time and does not fail repeatedly."""
     states = [state for state in schedule_states(now=now) if state.name in wanted]
     missing = sorted(set(wanted) - {state.name for state in states})
     if missing:

@@ -1,4 +1,4 @@
-"""What a check of the doctor finds."""
+"""Defines the result of a check of the doctor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ START_WORKER = "start it: `make run` has one, elsewhere `manage.py qcluster`"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one check: `status` is ok, warn or fail; `fix` says what to do and is empty when it is ok."""
+    """The result of one check. `status`: ok, warn or fail; `fix`: the remedy, '' if it is ok."""
 
     status: str
     name: str

@@ -1,4 +1,4 @@
-"""What keeps memories in order: the audit log and the sweep."""
+"""Checks the audit log and the sweep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.services.audit.verify import verify
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.retention.sweep import SWEEP
 
-# What of the audit log is proved here: as much as takes a moment.
+# The number of newest audit events that are verified here, which takes only a moment.
 PROVED_EVENTS = 50_000
 UNSEALED = timedelta(minutes=30)
 

@@ -1,4 +1,4 @@
-"""The machine, the settings and who is let in."""
+"""Checks the machine, the settings and access to the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding
 MIN_PYTHON = (3, 11)
 LOW_DISK, FULL_DISK = 2 * 2**30, 300 * 2**20
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-# What a server without HTTPS is told once and not four times; and DEBUG and anonymous access, which `open_doors` names.
+# Checks that repeat the missing HTTPS of a server four times, and DEBUG and anonymous access, which `open_doors`
+# reports.
 _NAMED_ELSEWHERE = frozenset(
     {"security.W004", "security.W012", "security.W016", "security.W021", "security.W018", "memos.E004", "memos.E005"}
 )
@@ -46,7 +47,7 @@ def system_checks() -> Finding:
 
 
 def open_doors() -> Finding:
-    """Whether the server gives more away than it should."""
+    """Check whether the server grants more access than it should."""
     open_doors = [
         name
         for name, is_open in (("MEMOS_DEBUG", settings.DEBUG), ("MEMOS_ANONYMOUS", settings.MEMOS_ANONYMOUS))

@@ -1,4 +1,4 @@
-"""The chat models that the settings name: each is asked for one word, as JSON by a schema."""
+"""Checks the chat models that the settings name, by asking each for one word as JSON with a schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.providers.chat.registry import find_chat_model, missing_setting, res
 from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding
 
 NAME = "language model"
-# What a reasoning model thinks before it answers counts too.
+# The limit includes what a reasoning model thinks before it answers.
 _MAX_TOKENS = 500
 _WORD = {
     "type": "object",
@@ -26,7 +26,7 @@ _QUESTION = 'Answer the JSON object {"word": "ready"}.'
 
 
 def language_models() -> Iterator[Finding]:
-    """One finding for each model that the settings name. Nobody is asked where MEMOS_LLM_ENABLED is off."""
+    """Yield a finding for each model that the settings name. With MEMOS_LLM_ENABLED off, no model is called."""
     if not settings.MEMOS_LLM_ENABLED:
         yield Finding(OK, NAME, "off: answers and summaries are extractive")
         return

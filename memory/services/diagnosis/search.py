@@ -1,4 +1,4 @@
-"""The models that search relies on: embedding and reranking, and the vectors there are."""
+"""Checks the embedding and reranking models of search, and the stored vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory.services.index.missing_vectors import pending_count
 
 
 def embedding_works() -> Finding:
-    """Loads the model that search uses (without one: the configured one) and embeds a sentence."""
+    """Load the model that search uses (without one: the configured one) and embed a sentence."""
     active = _active_model()
     provider, name = (active.provider, active.name) if active else read_configured_model()
     label = f"{provider}/{name}"
@@ -81,7 +81,7 @@ def vectors() -> Finding:
 
 
 def hnsw_indexes() -> Finding:
-    """Checks whether the large namespaces have an HNSW index that searches use."""
+    """Check whether the large namespaces have an HNSW index that searches use."""
     name, state = "HNSW indexes", indexes.look()
     if state.left_out:
         what = f"{len(state.left_out)} large namespaces have none: as many as may have one already"
@@ -97,7 +97,7 @@ def hnsw_indexes() -> Finding:
 
 
 def reranking() -> Finding:
-    """Lets the reranker read as many texts as a query would: does it answer, in time, and tell right from wrong?"""
+    """Check the reranker with as many texts as a query has: it must answer, in time, and rank the answer first."""
     name = "reranking"
     try:
         reranker = find_reranker()

@@ -1,4 +1,4 @@
-"""PostgreSQL, its tables and counters, and Redis."""
+"""Checks PostgreSQL, its tables and counters, and Redis."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def migrations() -> Finding:
 
 
 def isolation() -> Finding:
-    """Whether PostgreSQL itself keeps tenants apart."""
+    """Check whether row-level security keeps tenants apart in PostgreSQL."""
     state = open_connection().row_security_state()
     if state.lacks:
         what = f"row-level security does not hold, and the code alone keeps tenants apart: {state.lacks}"
@@ -115,7 +115,7 @@ def _first_line(error: Exception) -> str:
 
 
 def backups(*, now: datetime) -> Finding:
-    """Whether there are backups, the last came to its end, and what is erased is taken down outside the database."""
+    """Check whether backups exist, the last one was completed, and erasures are recorded outside the database."""
     where = ledger.path()
     if where is None:
         what = "MEMOS_ERASURE_LEDGER=off: an older backup would bring back what was erased"

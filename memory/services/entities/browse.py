@@ -1,4 +1,4 @@
-"""What staff look at of entities: how many there are, when one is mentioned, what shows an edge, who changed names."""
+"""Reads entities for staff: their number, when one is mentioned, the evidence of an edge, and changes of names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN_CHANGES = 20
 
 @dataclass(frozen=True, slots=True)
 class NameChange:
-    """One merge or split of an entity. `aliases` are the names that moved, `other` the entity on the other side."""
+    """A merge or split of an entity. `aliases`: the names that moved; `other`: the entity on the other side."""
 
     event: str
     other: uuid.UUID | None
@@ -39,29 +39,30 @@ class NameChange:
 
 
 class Rank(NamedTuple):
-    """Where the next page of the most mentioned begins."""
+    """The position at which the next page of the most mentioned entities begins."""
 
     mentions: int
     id: uuid.UUID
 
 
 def counts(access: Access, *, limit: int) -> list[tuple[str, int]]:
-    """How many entities memories mention, by namespace; COUNTED_AT_MOST + 1 stands for more."""
+    """Count the entities that memories mention, by namespace; COUNTED_AT_MOST + 1 stands for more."""
     namespaces = None if access.all_namespaces else access.namespace_ids
     return queries.count_by_namespace(namespaces, most=COUNTED_AT_MOST + 1, limit=limit)
 
 
 def find_entity(access: Access, *, entity_id: uuid.UUID) -> Entity | None:
-    """The entity, merged or not; None out of reach, or where there is none."""
+    """Return the entity, merged or not; None if it is out of reach or does not exist."""
     return Entity.objects.reachable_by(access).filter(id=entity_id).select_related("namespace").first()
 
 
 def list_most_mentioned(
     scope: Scope, *, kind: str | None, begins: str, cursor: Rank | None, limit: int
 ) -> tuple[list[dict[str, Any]], Rank | None]:
-    """A page of the entities that memories mention, the most mentioned first, and where the next page begins.
+    """Return a page of the entities that memories mention, most mentioned first, and where the next page begins.
 
-    As `entity_listing.entities`, which has the newest first. What is mentioned meanwhile may move from page to page.
+    The filters are those of `listing.entities`, which sorts by age. An entity that is mentioned meanwhile may
+    move between pages.
     """
     rows = queries.rank_entities(
         scope.namespace_id,
@@ -79,9 +80,9 @@ def list_most_mentioned(
 
 
 def months(scope: Scope, *, entity_id: uuid.UUID) -> list[tuple[datetime, int]]:
-    """How often memories mention the entity, by the month (UTC) of what they tell.
+    """Count the memories' mentions of the entity by the month (UTC) of the events.
 
-    The months without, between, are there as well where that makes no more than MAX_MONTHS.
+    Months without mentions are included unless there would be more than MAX_MONTHS.
     """
     found = queries.count_by_month(scope.namespace_id, entity_id)
     by_month = {month.replace(tzinfo=UTC): int(count) for month, count in found}
@@ -97,21 +98,22 @@ def months(scope: Scope, *, entity_id: uuid.UUID) -> list[tuple[datetime, int]]:
 def mentions(
     scope: Scope, *, entity_id: uuid.UUID, month: datetime | None, cursor: Cursor | None, limit: int
 ) -> tuple[list[EntityMention], Cursor | None]:
-    """A page of the mentions, of one month or of all, by when what they tell happened, newest first; with memories."""
+    """Return a page of the mentions with their memories, of one month or of all, newest event first, and the next
+    cursor."""
     aliases = EntityAlias.objects.in_scope(scope).filter(entity=entity_id).values_list("id", flat=True)
     rows = EntityMention.objects.in_scope(scope).filter(alias__in=list(aliases), active=True)
     if month is not None:
         rows = rows.filter(occurred_at__gte=month, occurred_at__lt=period(month, "month").end.replace(tzinfo=UTC))
     if cursor is not None:
         rows = rows.filter(Q(occurred_at__lt=cursor.occurred_at) | Q(occurred_at=cursor.occurred_at, id__lte=cursor.id))
-    # The join is by the id alone: without this it looks into every namespace's part of a split table.
+    # The join is by the id alone: without this it reads every namespace's partition of a distributed table.
     rows = rows.filter(memory__namespace_id=scope.namespace_id).select_related("memory")
     page, following = page_of(rows.order_by("-occurred_at", "-id"), limit)
     return page, Cursor(following.occurred_at, following.id) if following else None
 
 
 def sentences(scope: Scope, wanted: Iterable[tuple[uuid.UUID, str]]) -> dict[tuple[uuid.UUID, str], str]:
-    """For each memory and a name in it, the sentence with that name; without one, how the memory begins."""
+    """Return for each memory and name the sentence with that name, or else the memory's first sentence."""
     pairs = list(wanted)
     rows = Memory.objects.in_scope(scope).filter(pk__in={memory_id for memory_id, _ in pairs})
     texts = dict(rows.values_list("pk", "text"))
@@ -125,7 +127,7 @@ def _sentence(text: str, name: str) -> str:
 
 
 def changes(scope: Scope, *, entity_id: uuid.UUID) -> list[NameChange]:
-    """What people did to the entity's names, newest first."""
+    """Return people's changes of the entity's names, newest first."""
     rows = AuditLog.objects.in_scope(scope).filter(
         subject=str(entity_id), event_type__in=[AuditEvent.ENTITY_MERGE.value, AuditEvent.ENTITY_SPLIT.value]
     )

@@ -1,4 +1,4 @@
-"""What staff do to entities: make two one, and take apart what was wrongly made one. Only names move, so both undo."""
+"""Merges entities and splits wrongly merged ones. Only names move, so each undoes the other."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MAX_SPLIT = 1_000
 
 
 def merge(scope: Scope, *, entity_id: uuid.UUID, source_id: uuid.UUID, reason: str, now: datetime) -> Entity:
-    """Lets every name of `source_id` stand for `entity_id`; `split` by these names undoes it.
+    """Move every name of `source_id` to `entity_id`; `split` by these names undoes it.
 
-    Idempotent: what is merged already is left. Raises NotFound, Conflict when one of them is merged into a third, and
+    Idempotent: an existing merge stays as it is. Raises NotFound, Conflict when one of them is merged into a third, and
     InvalidInput.
     """
     reason = check_reason(reason)
@@ -64,10 +64,10 @@ def split(
     reason: str,
     now: datetime,
 ) -> Entity:
-    """Takes names, or single mentions, off an entity and gives them one of their own, which is returned.
+    """Split names, or single mentions, off an entity; return the entity that they get.
 
-    Names go back to the entity that they were merged from, if there is one. Mentions keep what they are given when
-    their memory is read again; new mentions of the same name go to the entity that their session speaks of.
+    Names return to the entity that they were merged from, if there is one. Mentions keep their assignment when their
+    memory is read again; new mentions of the same name go to the entity that their session mentions.
 
     Raises NotFound, and InvalidInput when nothing would be left or nothing is named.
     """
@@ -99,7 +99,7 @@ def split(
 
 
 def find(scope: Scope, entity_id: uuid.UUID, *, field: str) -> Entity:
-    """The entity, merged or not. Raises NotFound."""
+    """Return the entity, merged or not. Raises NotFound."""
     entity = Entity.objects.in_scope(scope).filter(id=entity_id).first()
     if entity is None:
         raise NotFound(f"There is no entity {entity_id} in the namespace {scope.namespace!r}.", detail={"field": field})
@@ -155,7 +155,7 @@ def _create_entity(scope: Scope, alias: EntityAlias, *, now: datetime) -> Entity
 
 
 def _twin(scope: Scope, alias: EntityAlias, entity: Entity) -> EntityAlias:
-    """Another alias of the same name, which stands for `entity`."""
+    """Create another alias with the same name for `entity`."""
     variants = EntityAlias.objects.in_scope(scope).filter(key=alias.key).values_list("variant", flat=True)
     return EntityAlias.objects.create(
         namespace_id=scope.namespace_id,
@@ -175,7 +175,7 @@ def _twin(scope: Scope, alias: EntityAlias, entity: Entity) -> EntityAlias:
 
 
 def _name_again(scope: Scope, entity: Entity) -> None:
-    """Calls the entity by a name that it still has, when its own has gone."""
+    """Rename the entity to one of its remaining names, if it lost its own."""
     names = list(
         EntityAlias.objects.in_scope(scope).filter(entity=entity.id).order_by("id").values_list("name", flat=True)
     )

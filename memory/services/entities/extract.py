@@ -21,6 +21,7 @@ from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.models.queries import entities as queries
 from memory.providers.entity_reader import read_entities
 from memory.services.entities.mentions import MemoryToRead, reading_of, store
+from memory.services.jobs.throttle import Throttle
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
@@ -49,12 +50,14 @@ def index_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     are not stopped: a batch whose memories somebody is changing is left for the next run.
     """
     deadline = time.monotonic() + seconds
+    throttle = Throttle()
     total = 0
     with try_lock(Lock.ENTITIES) as only:
         while only and (works := _works()):
             read = 0
             for work in works:
                 read += _index(work, now=now)
+                throttle.rest()
                 if time.monotonic() > deadline:
                     return total + read
             total += read

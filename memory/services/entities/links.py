@@ -1,7 +1,7 @@
-"""Decides which names of a namespace stand for one entity. Called inside the transaction that holds its names.
+"""Decides which names of a namespace stand for the same entity. Called inside the transaction that locks its names.
 
-Two full names are never made one. A name that could be short for two full ones stays apart, and comes apart again when
-the second one turns up. What a person has decided (link `staff`) is not changed.
+Two full names are never joined. A name that could be short for two full ones stays separate, and is separated again
+when the second one appears. A person's decision (link `staff`) is not changed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from memory.models import EntityAlias
 from memory.models.queries import entities as queries
 from memory.types import Scope
 
-# Of a full name, so many of its newest mentions are looked at for a session that has the short one too.
+# The most mentions of a full name, newest first, that are searched for a session that also has the short one.
 _LOOKED_AT = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A memory says that `name` (a key) is another name of `other` (a key)."""
+    """A memory's statement that `name` (a key) is another name of `other` (a key)."""
 
     name: str
     other: str
@@ -31,9 +31,9 @@ class Stated:
 
 
 def link_stated(statements: Sequence[Stated], aliases: dict[str, EntityAlias]) -> list[EntityAlias]:
-    """Lets names stand for the entity that a memory says they name; returns those that changed.
+    """Assign names to the entity that a memory says they name; return the changed ones.
 
-    `aliases` has the first variant of each key. A name that memories give to different entities stays apart.
+    `aliases` has the first variant of each key. A name that memories assign to different entities stays separate.
     """
     changed = []
     for statement in statements:
@@ -51,10 +51,10 @@ def link_stated(statements: Sequence[Stated], aliases: dict[str, EntityAlias]) -
 
 
 def link_by_rule(scope: Scope, touched: Iterable[EntityAlias]) -> list[EntityAlias]:
-    """Lets first and last names stand for the only full name they can be short for; returns those that changed.
+    """Assign first and last names to the only full name they can be short for; return the changed ones.
 
-    The two must be said in one session. A speaker's name is short for another speaker's only: a John who speaks is not
-    a John who is spoken of.
+    Both must occur in one session. A speaker's name is only short for another speaker's name: a John who speaks is not
+    a John who is mentioned.
     """
     words = {
         word

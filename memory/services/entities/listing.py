@@ -1,4 +1,4 @@
-"""Shows entities: the list, one with its names, neighbours and timeline, and the graph around one."""
+"""Lists entities, and reads one with its names, neighbours and timeline, or the graph around it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from memory.text.names import name_key
 from memory.types import Scope
 
 NEIGHBOURS = 50
-# Of an entity, so many of its newest mentions are looked at for what is mentioned with it.
+# The most mentions of an entity, newest first, that are searched for its companions.
 _COMPANIONS_OF = 500
 MENTIONED_WITH = "mentioned_with"
 
 
 class Cursor(NamedTuple):
-    """Where the next page of a timeline begins."""
+    """The position at which the next page of a timeline begins."""
 
     occurred_at: datetime
     id: uuid.UUID
 
 
 class Edge(NamedTuple):
-    """Statements of the same two entities, taken together; `evidence` are memory ids, newest first."""
+    """The statements about the same two entities, aggregated; `evidence` are memory ids, newest first."""
 
     source: uuid.UUID
     predicate: str
@@ -47,10 +47,10 @@ class Edge(NamedTuple):
 def entities(
     scope: Scope, *, search: str, kind: str | None, cursor: uuid.UUID | None, limit: int, begins: str = ""
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """A page of the entities that memories mention, newest first, and where the next page begins.
+    """Return a page of the entities that memories mention, newest first, and where the next page begins.
 
-    `search` is a part of one of their names, however it is spelled; `begins` is how one of them begins, which an index
-    finds.
+    `search`: a part of one of their names, in any spelling. `begins`: the beginning of one of their names, which an
+    index finds.
     """
     mentioned = EntityMention.objects.in_scope(scope).filter(alias=OuterRef("id"), active=True)
     aliases = EntityAlias.objects.in_scope(scope).filter(Exists(mentioned), entity=OuterRef("id"))
@@ -68,9 +68,10 @@ def entities(
 
 
 def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: int) -> dict[str, Any]:
-    """`{entity, aliases, edges, neighbours, timeline, next_cursor}` of one; of a merged one, what it was merged into.
+    """Return `{entity, aliases, edges, neighbours, timeline, next_cursor}` of an entity, or of the one that it was
+    merged into.
 
-    Raises NotFound, also when no memory that takes part in retrieval mentions it.
+    Raises NotFound.
     """
     row = _find_whole(scope, find(scope, entity_id, field="entity_id"))
     aliases = list(EntityAlias.objects.in_scope(scope).filter(entity=row.id).order_by("id"))
@@ -98,7 +99,7 @@ def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: 
 
 
 def _find_whole(scope: Scope, row: Entity) -> Entity:
-    """What the entity was merged into, and that, and so on; a ring, which a file may bring, ends where it began."""
+    """Return the entity at the end of the chain of merges; a cycle, which a file may bring, ends where it began."""
     seen = set()
     while row.merged_into is not None and row.id not in seen:
         seen.add(row.id)
@@ -107,8 +108,10 @@ def _find_whole(scope: Scope, row: Entity) -> Entity:
 
 
 def graph(scope: Scope, *, around: uuid.UUID | None, depth: int, limit: int) -> dict[str, Any]:
-    """`{nodes, edges}` up to `depth` steps around an entity, the `limit` entities with most evidence; without one, the
-    namespace's relations with most evidence. Raises NotFound."""
+    """Return `{nodes, edges}` up to `depth` steps around an entity, limited to the `limit` entities with most evidence.
+
+    Without an entity, return the namespace's relations with most evidence. Raises NotFound.
+    """
     if around is None:
         edges = relations(scope, None, limit=limit)
         nodes = {side for edge in edges for side in (edge.source, edge.target)}
@@ -137,9 +140,9 @@ def _around(scope: Scope, centre: uuid.UUID, *, depth: int, limit: int) -> tuple
 
 
 def relations(scope: Scope, around: Collection[uuid.UUID] | None, *, limit: int) -> list[Edge]:
-    """What memories state of the entities (None: of all), those with most statements first.
+    """Return memories' statements about the entities (None: about all), most statements first.
 
-    Whoever lives somewhere else later lives there no more.
+    A home ends when its resident lives somewhere else later.
     """
     rows = queries.list_relations(scope.namespace_id, around, limit=limit)
     edges = [Edge(*row)._replace(evidence=sorted(row[5], reverse=True)) for row in rows]
@@ -161,7 +164,8 @@ def _end_when_moved(edge: Edge, homes: Mapping[uuid.UUID, Sequence[tuple[uuid.UU
 
 
 def companions(scope: Scope, around: Collection[uuid.UUID], *, limit: int) -> list[Edge]:
-    """Which entities are named in the same memories, those with most memories first; speaking is no naming."""
+    """Return pairs of entities that are named in the same memories, most memories first; speaking does not count as
+    naming."""
     rows = queries.list_companions(scope.namespace_id, around, mentions=_COMPANIONS_OF, limit=limit)
     edges: dict[tuple[uuid.UUID, uuid.UUID], Edge] = {}
     for one, other, count, evidence, since in rows:
@@ -188,11 +192,11 @@ def edge_to_dict(edge: Edge) -> dict[str, Any]:
 def _timeline(
     scope: Scope, aliases: Sequence[EntityAlias], *, cursor: Cursor | None, limit: int
 ) -> tuple[list[dict[str, Any]], Cursor | None]:
-    """The mentions of an entity, by when what they speak of happened, newest first."""
+    """Return a page of the mentions of an entity, newest event first, and the next page's cursor."""
     rows = EntityMention.objects.in_scope(scope).filter(alias__in=[alias.id for alias in aliases], active=True)
     if cursor is not None:
         rows = rows.filter(Q(occurred_at__lt=cursor.occurred_at) | Q(occurred_at=cursor.occurred_at, id__lte=cursor.id))
-    # The join is by the id alone: without this it looks into every namespace's part of a split table.
+    # The join is by the id alone: without this it reads every namespace's partition of a distributed table.
     rows = rows.filter(memory__namespace_id=scope.namespace_id).select_related("memory")
     page, following = page_of(rows.order_by("-occurred_at", "-id"), limit)
     shown = [
@@ -215,13 +219,13 @@ def _timeline(
 
 
 def mention_counts(scope: Scope, alias_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
-    """How many mentions in memories that take part in retrieval each name has; those without are left out."""
+    """Count each name's mentions in memories that retrieval uses; names without any are left out."""
     rows = EntityMention.objects.in_scope(scope).filter(alias__in=alias_ids, active=True)
     return dict(rows.values_list("alias").annotate(mentions=Count("*")))
 
 
 def to_dicts(scope: Scope, rows: Sequence[Entity]) -> list[dict[str, Any]]:
-    """Entities as clients see them."""
+    """Return the entities as clients see them."""
     totals = queries.sum_mentions(scope.namespace_id, [row.id for row in rows])
     return [
         {

@@ -1,4 +1,4 @@
-"""Writes what was read in memories: names, mentions and relations. Called inside a transaction that holds the names."""
+"""Stores the names, mentions and relations read in memories. Called inside a transaction that locks the names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory.text.names import NameMatch, is_wide, name_key
 from memory.text.relations import SPEAKER, Alias, RelationMatch, find_aliases, find_relations
 from memory.types import Scope
 
-# Stands for a user who has no name: the subject of "I live in Berlin".
+# The name of a user who has none: the subject of "I live in Berlin".
 USER = "user"
 _SPOKEN = (0, 0)
 
@@ -36,7 +36,7 @@ class MemoryToRead:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one memory says: its names in order, relations between them, and which of them are one."""
+    """The content of one memory: its names in order, relations between them, and names for the same entity."""
 
     source: MemoryToRead
     found: list[NameMatch]
@@ -45,7 +45,7 @@ class Reading:
 
 
 def reading_of(source: MemoryToRead, found: list[NameMatch]) -> Reading:
-    """What is said between the names that were found in a memory. No I/O."""
+    """Find the relations and aliases between the names in a memory. No I/O."""
     relations = find_relations(source.text, found)
     aliases = find_aliases(source.text, found)
     speaks = bool(found) and (found[0].start, found[0].end) == _SPOKEN
@@ -80,7 +80,7 @@ def _with_speaker(relation: RelationMatch) -> RelationMatch:
 
 
 def store(scope: Scope, readings: Sequence[Reading], *, now: datetime) -> None:
-    """Replaces what is known of the memories by what was read in them; pinned mentions keep their name."""
+    """Replace all names stored for the memories by the ones in the readings; pinned mentions keep their name."""
     if not readings:
         return
     aliases = _names(scope, readings, now=now)
@@ -130,7 +130,7 @@ def _link(scope: Scope, readings: Sequence[Reading], aliases: Mapping[str, list[
 
 
 def _names(scope: Scope, readings: Sequence[Reading], *, now: datetime) -> dict[str, list[EntityAlias]]:
-    """The aliases of every name in the readings, by key, first variant first; new ones are made."""
+    """Return the aliases of every name in the readings, by key, first variant first; new names are stored."""
     best: dict[str, NameMatch] = {}
     spoken: set[str] = set()
     for reading in readings:
@@ -162,7 +162,7 @@ def _names(scope: Scope, readings: Sequence[Reading], *, now: datetime) -> dict[
 
 
 def _make(scope: Scope, names: Mapping[str, NameMatch], found: dict[str, list[EntityAlias]], *, now: datetime) -> None:
-    """Makes an alias and its entity for each new name, into `found`."""
+    """Create an alias and its entity for each new name, and add it to `found`."""
     entities = {
         key: Entity(namespace_id=scope.namespace_id, id=new_id(), name=named.name, kind=named.kind, created_at=now)
         for key, named in names.items()
@@ -191,7 +191,7 @@ def _make(scope: Scope, names: Mapping[str, NameMatch], found: dict[str, list[En
 def _find_session_variants(
     scope: Scope, readings: Sequence[Reading], aliases: Mapping[str, list[EntityAlias]]
 ) -> dict[str, set[uuid.UUID]]:
-    """For names with several variants: which of them each session of the readings has mentioned."""
+    """Return which variants of ambiguous names each session of the readings has mentioned."""
     several = [alias.id for variants in aliases.values() if len(variants) > 1 for alias in variants]
     if not several:
         return {}
@@ -204,7 +204,7 @@ def _find_session_variants(
 
 
 def _choose_variant(variants: Sequence[EntityAlias], said_here: Collection[uuid.UUID]) -> EntityAlias:
-    """Of several entities with one name, the one that its session speaks of; else the first."""
+    """Choose, of several entities with one name, the one that the session mentions; else the first."""
     here = [alias for alias in variants if alias.id in said_here]
     return here[0] if len(here) == 1 else variants[0]
 
@@ -212,7 +212,7 @@ def _choose_variant(variants: Sequence[EntityAlias], said_here: Collection[uuid.
 def _mention(
     scope: Scope, source: MemoryToRead, named: NameMatch, alias: EntityAlias, mention: EntityMention | None
 ) -> EntityMention:
-    """The mention of a name: the known one at its place, or a new one."""
+    """Return the mention of a name: the known one at its position, or a new one."""
     if mention is None:
         return EntityMention(
             namespace_id=scope.namespace_id,

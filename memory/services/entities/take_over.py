@@ -1,6 +1,6 @@
-"""Takes names over from a cube's file, with what people decided of them, and where memories have them.
+"""Restores names from a cube's file, with people's decisions about them, and their mentions in memories.
 
-Names and mentions that are not taken over are found when the memories are read in the background.
+Names and mentions that are not restored are found when the memories are read in the background.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ Mention = tuple[str, int, int, int, bool]
 
 @dataclass(slots=True)
 class ArrivingNames:
-    """What a memory of a file has of names: `mentions` are (key, variant, start, end, pinned), `relations` name two of
-    them by their places in the list, with their other columns.
-    """
+    """The names in a memory of a file: `mentions` are (key, variant, start, end, pinned); `relations` refer to two of
+    them by their positions in the list, with their other columns."""
 
     memory_id: uuid.UUID
     session: str
@@ -49,9 +48,8 @@ class ArrivingNames:
 
 
 def take_over_names(scope: Scope, names: Sequence[tuple[EntityAlias, Entity, Entity]]) -> tuple[int, int, int]:
-    """Keeps names that are not there, each with its home and the entity that it stands for; returns how many are new,
-    how many are there, and how many the gate does not let in. Inside the caller's transaction.
-    """
+    """Store new names, each with its home and its entity; return how many are new, how many exist, and how many the
+    gate refuses. Inside the caller's transaction."""
     lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
     known = _find_names(scope, {alias.key for alias, _, _ in names})
     gate = in_force(scope.namespace_id).gate
@@ -72,9 +70,9 @@ def take_over_names(scope: Scope, names: Sequence[tuple[EntityAlias, Entity, Ent
 
 
 def take_over_mentions(scope: Scope, arrivals: Sequence[ArrivingNames]) -> None:
-    """Keeps where memories, just taken over, have names. Inside the caller's transaction.
+    """Store the mentions in memories that were just restored. Inside the caller's transaction.
 
-    A memory with a mention whose name is not here is read again in the background.
+    A memory with a mention whose name does not exist here is read again in the background.
     """
     lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
     aliases = _find_names(scope, {key for one in arrivals for key, *_ in one.mentions})
@@ -110,7 +108,7 @@ def take_over_mentions(scope: Scope, arrivals: Sequence[ArrivingNames]) -> None:
 
 
 def mark_documents_read(scope: Scope, versions: Iterable[tuple[uuid.UUID, int]]) -> None:
-    """Says that the chunks of documents, given with their versions, were read: those that wait are read one by one."""
+    """Record that the chunks of these document versions were read; waiting chunks are read one by one."""
     EntityWatermark.objects.bulk_create(
         [
             EntityWatermark(namespace_id=scope.namespace_id, session=f"{SESSION_PREFIX}{identity}", turn=version)
@@ -141,9 +139,9 @@ def _mention(scope: Scope, arrival: ArrivingNames, alias: uuid.UUID, mention: Me
 
 
 def _move_marks(scope: Scope, arrivals: Sequence[ArrivingNames]) -> None:
-    """Says how far sessions were read: all that was taken over was, or waits by itself.
+    """Record how far sessions were read: every restored memory was read, or waits individually.
 
-    A session of which earlier turns were not read keeps its mark, and is read from there.
+    A session with earlier unread turns keeps its mark, and is read from there.
     """
     ends: dict[str, tuple[int, int]] = {}
     for one in arrivals:

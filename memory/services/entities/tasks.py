@@ -11,10 +11,10 @@ __all__ = ["forget_unmentioned_entities", "index_entities"]
 
 
 def index_entities(*, now: datetime) -> int:
-    """Reads names and relations in the memories that came or changed."""
+    """Read names and relations in new and changed memories."""
     return extract.index_pending(now=now, seconds=slice_seconds())
 
 
 def forget_unmentioned_entities(*, now: datetime) -> int:
-    """Deletes the names that no memory has any more."""
+    """Delete the names that no memory mentions any more."""
     return extract.forget_unmentioned_everywhere()

@@ -1,4 +1,4 @@
-"""Keeps erased memories from coming back with a file that was written before: looks its memories up in the erasures."""
+"""Keeps erased memories from coming back with an older file, by looking up the file's memories in the erasures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from memory.types import Scope, list_forms
 
 @dataclass(frozen=True, slots=True)
 class BroughtMemory:
-    """Holds a memory of a file: its id there, and what erasures go by. `known_at`: when a MemOS learned it."""
+    """A memory of a file: its id there, and the properties that erasures match. `known_at`: when a MemOS first stored
+    it."""
 
     origin: uuid.UUID
     session: str
@@ -27,18 +28,18 @@ class BroughtMemory:
 
 
 class ErasedBefore:
-    """Knows the erasures of a namespace, and of the one that a file was written from if that is here.
+    """Knows the erasures of a namespace, and of the namespace that a file was written from, if it is on this server.
 
-    The ledger outside of the database is read, too, for what a restored backup does not know. It names namespaces by
-    their numbers, which a restored or new database gives again: what was erased before a namespace was made is of
-    another one. Raises RestoreRefused when the ledger is damaged.
+    The ledger outside of the database is read as well, for erasures that a restored backup does not know. It names
+    namespaces by their numbers, which a restored or new database may assign again: entries from before a namespace was
+    created belong to another one. Raises RestoreRefused when the ledger is damaged.
     """
 
     def __init__(self, scope: Scope, *, origin: int | None = None, written_at: datetime | None = None) -> None:
-        """Takes the number of the namespace that the file was written from, and when that was."""
+        """Take the number of the namespace that the file was written from, and the time of writing."""
         self._namespaces = tuple(dict.fromkeys((scope.namespace_id, *([origin] if origin else []))))
         made = dict(Namespace.objects.filter(pk__in=self._namespaces).values_list("pk", "created_at"))
-        # An older file is of the namespace that had the number before.
+        # An older file comes from the namespace that had the number before.
         self._since = {
             pk: at for pk, at in made.items() if pk == scope.namespace_id or not written_at or at <= written_at
         }
@@ -59,7 +60,7 @@ class ErasedBefore:
         self._read_ledger()
 
     def list_erased(self, memories: Sequence[BroughtMemory], ids: Collection[uuid.UUID] = ()) -> set[uuid.UUID]:
-        """Lists the memories, and other `ids`, that an erasure names or that existed when it was requested."""
+        """Return the memories, and other `ids`, that an erasure names or that existed when it was requested."""
         wanted = {*ids, *(one.origin for one in memories)}
         with reach.within(*self._namespaces):
             rows = ErasedMemory.objects.filter(namespace_id__in=self._namespaces, memory_id__in=wanted)
@@ -68,7 +69,7 @@ class ErasedBefore:
         return found | {one.origin for one in memories if self._is_erased(one)}
 
     def list_documents(self, documents: Mapping[uuid.UUID, datetime]) -> set[uuid.UUID]:
-        """Lists the documents (by their own ids, with when they were given last) that were erased since."""
+        """Return the documents, by their own ids, that were erased after the given time of their last version."""
         names = {f"{SESSION_PREFIX}{identity}": identity for identity in documents}
         with reach.within(*self._namespaces):
             rows = ErasedSession.objects.filter(namespace_id__in=self._namespaces, session__in=names, first_turn__lt=0)
@@ -82,7 +83,7 @@ class ErasedBefore:
             return True
         asked = []
         for namespace_id in self._namespaces:
-            # Either may have been written before names were composed: the file, or the hash.
+            # Both the file and the hash may have been written before names were composed.
             if self._sessions:
                 forms = list_forms(memory.session)
                 asked += [self._sessions.get((namespace_id, _hash(namespace_id, form))) for form in forms]

@@ -1,4 +1,4 @@
-"""Finds the facts and replies that came of memories while these were being erased."""
+"""Finds the facts and replies that were derived from memories while these were being erased."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory.services.tenancy import holds
 
 
 def read_preferences_again(erased: Erased) -> None:
-    """Has turns read again that state, in other words, a preference that is being erased.
+    """Queue the reading of turns that state, in other words, a preference that is being erased.
 
     Runs before the memories are cleared, in a transaction that has locked none of them: readers lock sessions first.
     """
@@ -20,7 +20,7 @@ def read_preferences_again(erased: Erased) -> None:
 
 
 def take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> None:
-    """Adds these memories and their sessions to the erasure. Inside a transaction."""
+    """Add these memories and their sessions to the erasure. Inside a transaction."""
     rows = [
         ErasedMemory(namespace_id=erased.scope.namespace_id, erasure_id=erased.id, memory_id=identity)
         for identity in memory_ids
@@ -30,8 +30,9 @@ def take_down(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> None:
 
 
 def take_down_late(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    """Adds the facts and replies that rest on these memories and are not named yet, and all that rest on them in turn,
-    locked; none under a legal hold, and no fact that another memory states independently.
+    """Add the facts and replies that rest on these memories and are not named yet, and all that rest on them in turn;
+    return their ids, locked. Leaves out memories under a legal hold, and facts that another memory states
+    independently.
 
     Writers of facts lock their sources: facts stored before the erasure has the lock are seen here, and later writers
     find their sources gone. Inside the transaction that deletes the memories.

@@ -1,4 +1,4 @@
-"""What an erasure is about, and how one table says what it holds of that, and clears it."""
+"""Defines the subject of an erasure, and how one table counts and clears its rows about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What an erasure is about. `session` is empty unless a session is forgotten."""
+    """The subject of an erasure. `session` is '' unless a session is erased."""
 
     scope: Scope
     id: uuid.UUID
@@ -36,19 +36,19 @@ class Erased:
         return cls(scope, erasure.id, erasure.session, whole, erasure.created_at)
 
     def sessions(self) -> set[str]:
-        """The sessions that it touches."""
+        """Return the sessions that the erasure touches."""
         rows = ErasedSession.objects.in_scope(self.scope).filter(erasure_id=self.id)
         return set(rows.values_list("session", flat=True))
 
     def ids(self) -> set[bytes]:
-        """The 16 bytes of each memory's id."""
+        """Return the 16 bytes of each memory's id."""
         return {identity.bytes for batch in self.batches() for identity in batch}
 
     def batches(self) -> Iterator[list[uuid.UUID]]:
-        """The memories' ids in their order, _IDS at a time.
+        """Yield the memories' ids in order, _IDS at a time.
 
-        A statement that joins the list of ids may be planned as a loop of every memory in every id, where the
-        statistics are older than the list. One that is given ids looks each of them up.
+        A statement that joins the list of ids may be planned as a loop of every memory over every id while the
+        statistics are older than the list. A statement that gets the ids as a parameter looks each of them up.
         """
         rows = ErasedMemory.objects.in_scope(self.scope).filter(erasure_id=self.id).order_by("memory_id")
         ids = rows.values_list("memory_id", flat=True)
@@ -60,19 +60,19 @@ class Erased:
 
 _IDS = 2_000
 Count = Callable[[Erased], int]
-# A sweep that clears more than its own table says how much of each.
+# A sweep that clears several tables returns the count of each.
 Sweep = Callable[[Erased], "int | Counter[str]"]
 ClearBatch = Callable[[Erased, Sequence[uuid.UUID], datetime], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """`name`: the table. `count`: how much it holds of what is erased; 0 when it is done.
+    """A place that may hold erased data. `name`: the table. `count`: how much of it is left; 0 when it is done.
 
-    `clear` removes what it holds of some memories, inside the transaction that deletes these; the memories' own rows
-    are there until their holder's turn. `sweep` removes all of an erasure, once, after the last memory is gone, and
-    the rest of what `clear` may have missed. Both say how much that was. One that has neither is cleared by `run`,
-    with the sessions.
+    `clear` removes the data of some memories, inside the transaction that deletes these; the memories' own rows exist
+    until their holder's turn. `sweep` removes all data of an erasure, once, after the last memory is gone, including
+    what `clear` may have missed. Both return how much they removed. A holder with neither is cleared by `run`, with the
+    sessions.
     """
 
     name: str
@@ -82,7 +82,8 @@ class Holder:
 
 
 def execute(statement: str, erased: Erased, **more: Any) -> Any:
-    """The first value of its first row, or how many rows it changed. `more`: its further parameters."""
+    """Run the statement; return the first value of its first row, or the number of changed rows. `more`: further
+    parameters."""
     parameters = {
         "namespace_id": erased.scope.namespace_id,
         "erasure_id": erased.id,
@@ -101,32 +102,34 @@ def execute(statement: str, erased: Erased, **more: Any) -> Any:
 
 
 def count(rows: str) -> Count:
-    """Counts what the rows, as SQL after FROM, hold of a whole erasure."""
+    """Return a function that counts these rows (SQL after FROM) for a whole erasure."""
     return change(sql.count_rows(rows))
 
 
 def delete(rows: str) -> Count:
-    """Deletes the rows of a whole erasure, and counts them."""
+    """Return a function that deletes these rows for a whole erasure, and counts them."""
     return change(sql.delete_rows(rows))
 
 
 def delete_in_order(table: str, alias: str, rows: str) -> Count:
-    """Deletes the rows of a whole erasure in the order of their ids, and counts them."""
+    """Return a function that deletes these rows for a whole erasure in the order of their ids, and counts them."""
     return change(sql.delete_rows_in_order(table, alias, rows))
 
 
 def change(statement: str) -> Count:
-    """Runs the statement for a whole erasure, and counts what it says or changes."""
+    """Return a function that runs the statement for a whole erasure, and returns its count."""
     return partial(execute, statement)
 
 
 def _count_by_ids(statement: str) -> Count:
-    """Adds up what the statement says of all memories; it names some of them as `memory_ids`."""
+    """Return a function that adds up the counts of the statement over batches of all memories, given as
+    `memory_ids`."""
     return lambda erased: sum(int(execute(statement, erased, memory_ids=ids)) for ids in erased.batches())
 
 
 def clear_with(statement: str) -> ClearBatch:
-    """How many rows the statement changes of some memories, which it names as `memory_ids`, at the moment `now`."""
+    """Return a function that runs the statement for some memories (`memory_ids`) at `now`, and counts the changed
+    rows."""
 
     def clear(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
         return int(execute(statement, erased, memory_ids=list(memory_ids), now=now))
@@ -135,14 +138,14 @@ def clear_with(statement: str) -> ClearBatch:
 
 
 def holder_of_memory(table: str, column: str = "memory_id") -> Holder:
-    """Describes a table of a tenant whose rows belong to the memory in `column`."""
+    """Return the holder of a tenant's table whose rows belong to the memory in `column`."""
     rows = sql.rows_of_memories(table, column)
     deletion = sql.delete_rows(rows)
     return Holder(table, _count_by_ids(sql.count_rows(rows)), clear_with(deletion), _count_by_ids(deletion))
 
 
 def holder_of_pair(table: str, columns: tuple[str, str]) -> Holder:
-    """Describes a table whose rows name two memories, and whose reasons may tell of both."""
+    """Return the holder of a table whose rows name two memories, with reasons that may quote both."""
     erased = sql.rows_of_pairs(table, columns, batch=False)
     batch = sql.rows_of_pairs(table, columns, batch=True)
     return Holder(table, count(erased), clear_with(sql.delete_rows(batch)), delete(erased))

@@ -1,6 +1,6 @@
-"""Every place that may hold something of an erased memory: how to count it there and how to clear it.
+"""Lists every place that may hold data of an erased memory: how to count it there and how to clear it.
 
-A table of the application is in HOLDERS or in HOLD_NOTHING; a test fails for one that is in neither. Most new tables
+Each table of the application is in HOLDERS or in HOLD_NOTHING; a test fails for one that is in neither. Most new tables
 name a memory and need one line, `holder_of_memory`.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from django.db.models import Q
@@ -33,9 +32,7 @@ from memory.services.erasure.holder import (
 )
 from memory.services.index import entries
 from memory.services.index import erased as index_rows
-from memory.services.tree import erased as tree_rows
 
-# The table of activation caches.
 CACHES = "memory_activationcache"
 
 
@@ -45,7 +42,8 @@ def _count_postings(erased: Erased) -> int:
 
 
 def _clear_judgements(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
-    """Marks of the memories, and marks of other memories for a question that says what one of these said."""
+    """Delete the judgements of the memories, and judgements of other memories for a question with the text of one of
+    these."""
     marks = RelevanceJudgement.objects.in_scope(erased.scope)
     if not marks.exists():
         return 0
@@ -55,7 +53,7 @@ def _clear_judgements(erased: Erased, memory_ids: Sequence[uuid.UUID], now: date
 
 
 def _count_judgements(erased: Erased) -> int:
-    """The same marks, before they are cleared."""
+    """Count the same judgements, before they are cleared."""
     marks = RelevanceJudgement.objects.in_scope(erased.scope)
     if not marks.exists():
         return 0
@@ -77,14 +75,14 @@ def _forget_names(erased: Erased) -> Counter[str]:
 
 
 def list_held_caches(erased: Erased) -> list[uuid.UUID]:
-    """The activation caches that hold something of it."""
+    """Return the activation caches that hold data of the erasure."""
     return list_held(
         erased.scope, erasure_id=erased.id, whole=erased.whole_namespace, asked_at=erased.asked_at
     )  # fmt: skip
 
 
 drop_dumps = delete(sql.CUBE_FILE_PARTS)
-# In the order in which they are cleared: what is found by the memories' own rows first, then these.
+# The holders in the order in which they are cleared: first the ones that need the memories' own rows, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder(
         "memory_auditwords",
@@ -92,7 +90,7 @@ HOLDERS: tuple[Holder, ...] = (
         sweep=delete(sql.AUDIT_WORDS),
     ),
     holder_of_memory("memory_memoryversion"),
-    # Before the rows that say what they have learnt.
+    # This comes before the rows that name what they have learnt from.
     Holder("memory_adapter", count(sql.ADAPTERS), clear_with(sql.MARK_ADAPTERS)),
     Holder("memory_trainingdataset", count(sql.DATASETS), clear_with(sql.MARK_DATASETS)),
     Holder(
@@ -102,7 +100,7 @@ HOLDERS: tuple[Holder, ...] = (
         delete(sql.TRAINING_PARTS),
     ),
     holder_of_memory("memory_trainingsource"),
-    # Before the rows that say whose they are.
+    # This comes before the rows that name its memories.
     Holder(
         "memory_bulkchange",
         count(sql.ERASED_BULK_CHANGES),
@@ -120,17 +118,6 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     holder_of_memory("memory_memoryupkeep"),
     holder_of_memory("memory_projectedmemory"),
-    replace(
-        holder_of_memory("memory_topicmember"),
-        clear=lambda erased, memory_ids, now: tree_rows.clear_members(erased.scope, memory_ids=memory_ids),
-    ),
-    # After the members, by whose absence the means are made anew.
-    Holder(
-        "memory_topicnode",
-        lambda erased: tree_rows.count_nodes(erased.scope, erasure_id=erased.id),
-        lambda erased, memory_ids, now: tree_rows.clear_places(erased.scope, memory_ids=memory_ids, now=now),
-        lambda erased: tree_rows.sweep_places(erased.scope, erasure_id=erased.id),
-    ),
     holder_of_memory("memory_memoryfeedback"),
     holder_of_pair("memory_memorylink", ("memory_id", "other_id")),
     holder_of_pair("memory_unsurepair", ("newer_id", "older_id")),
@@ -178,7 +165,7 @@ HOLDERS: tuple[Holder, ...] = (
         count(sql.DOCUMENTS),
         sweep=delete_in_order("memory_document", "d", sql.DOCUMENTS),
     ),
-    # The sweep deletes aliases and entities, and names entities anew that lose the name they went by.
+    # The sweep deletes aliases and entities, and renames entities that lose their name.
     Holder(
         "memory_entityalias",
         count(sql.UNMENTIONED_NAMES),
@@ -212,7 +199,7 @@ HOLDERS: tuple[Holder, ...] = (
         count(sql.MODEL_CALLS),
         sweep=delete_in_order("memory_modelcall", "c", sql.MODEL_CALLS),
     ),
-    # A delivery holds no text: what it sends is read when it is sent, and an erased memory has none.
+    # A delivery holds no text: its content is read when it is sent, and an erased memory has none.
     Holder(
         "memory_webhookdelivery",
         count(sql.WEBHOOK_ANSWERS),
@@ -228,7 +215,7 @@ HOLDERS: tuple[Holder, ...] = (
         count(sql.IMPORTS),
         sweep=delete(sql.IMPORTS),
     ),
-    # The file goes before the row, which may have to wait for another machine: `run` clears it.
+    # The file is deleted before the row, which may have to wait for another machine: `run` clears it.
     Holder(CACHES, lambda erased: len(list_held_caches(erased))),
     Holder(
         "memory_cubefilepart",
@@ -256,7 +243,7 @@ HOLDERS: tuple[Holder, ...] = (
         sweep=delete(sql.USAGE_DAYS),
     ),
 )
-# Tables that hold nothing of what a memory says, and why.
+# Tables without content of memories, and why.
 HOLD_NOTHING: dict[str, str] = {
     "memory_apikey": "who may call",
     "memory_apikey_namespaces": "who may call",
@@ -279,7 +266,6 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_namespacestat": "numbers, changed by the statement that deletes the memories",
     "memory_procedure": "prompts and tools that operators registered",
     "memory_requestminute": "how many requests a minute had, and how fast they were",
-    "memory_topictree": "how far background work has come",
     "memory_usagereservation": "numbers, for the quarter of an hour that a call may take",
     "memory_user": "names, preferences and metadata that clients keep; a user is erased by itself",
     "memory_usererasure": "the receipt of a user's erasure",

@@ -1,4 +1,4 @@
-"""Shows that nothing is left: counts every holder, and searches by what was erased, its own words and vector."""
+"""Proves that nothing is left: counts every holder, and searches with the words and vectors of erased memories."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from memory.services.index.embedding_model import active_model
 
 PROBES = 20
 _LOOKED_AT = 50
-# As long as a question may be.
+# The limit of a question.
 _WORDS_CHARS = 2_000
 
 
 def count_holders(erased: Erased) -> dict[str, dict[str, int | None]]:
-    """How much every holder holds of what is to be erased; None for what Redis has while it is away."""
+    """Count what every holder has of the erasure; None for data in Redis while it is away."""
     holders: dict[str, dict[str, int | None]] = {holder.name: {"counted": holder.count(erased)} for holder in HOLDERS}
     for name, count in ((WINDOW, count_windows), (WORKING, count_working_memory), (CONSOLE, count_probes)):
         try:
@@ -49,9 +49,10 @@ def count_holders(erased: Erased) -> dict[str, dict[str, int | None]]:
 
 
 def count_audit_events(erased: Erased) -> dict[str, int]:
-    """How many events about what is erased the audit log keeps, and how many of them say what a person `typed`.
+    """Count the events about the erasure that the audit log keeps, and how many of them contain words that a person
+    `typed`.
 
-    Events cannot be changed. Those of this version hold no typed words; those written before words were kept apart do.
+    Events cannot be changed. Those written by this version hold no typed words; older ones may.
     """
     events, typed = queries.count_audit_events(
         erased.scope.namespace_id, erased.id, session=erased.session, whole_namespace=erased.whole_namespace
@@ -61,16 +62,16 @@ def count_audit_events(erased: Erased) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class ErasureProbe:
-    """A memory's own words and vector as a question. It holds the memory's text: kept in this process only."""
+    """A memory's own words and vector as a question. It holds the memory's text, so it is kept only in this process."""
 
     memory_id: uuid.UUID
     question: Question
 
 
 def probes(erased: Erased, *, after: uuid.UUID | None, now: datetime) -> list[ErasureProbe]:
-    """Questions of up to PROBES of the erasure's memories that are there still, spread over all of them.
+    """Return questions made from up to PROBES of the erasure's remaining memories, spread over all of them.
 
-    `after`: those up to this id are gone. Empty when no model is active, or the active one cannot be had.
+    `after`: memories up to this id are gone. Empty when no model is active, or the active one is unavailable.
     """
     try:
         model = active_model(choose=False)
@@ -80,7 +81,7 @@ def probes(erased: Erased, *, after: uuid.UUID | None, now: datetime) -> list[Er
     named = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id)
     if after is not None:
         named = named.filter(memory_id__gt=after)
-    # The end of a UUIDv7 is random: in its order any few are spread over all.
+    # The end of a UUIDv7 is random, so this order spreads the sample over all memories.
     chosen = named.order_by(Right(Cast("memory_id", TextField()), 12))
     ids = list(chosen.values_list("memory_id", flat=True)[:PROBES])
     vectors = MemoryVector.objects.in_scope(erased.scope).filter(model_id=model.id, passage=0, memory_id__in=ids)
@@ -103,13 +104,13 @@ def probes(erased: Erased, *, after: uuid.UUID | None, now: datetime) -> list[Er
 
 
 def count_found(erased: Erased, asked: Sequence[ErasureProbe]) -> int:
-    """How many of the questions find an erased memory: with each search arm alone, or with both and all signals."""
+    """Count the questions that find an erased memory: with each retriever alone, or with both and all signals."""
     return sum(_finds(erased, probe.question) for probe in asked)
 
 
 def _finds(erased: Erased, asked: Question) -> bool:
     scope = erased.scope
-    # Named arms keep the reranker out, which may be another's service.
+    # Naming the retrievers leaves out the reranker, which may be an external service.
     hits = retrieve(scope, asked, top_k=_LOOKED_AT, arms=(*ARMS, *SIGNALS)).hits
     ids = {str(hit.id) for hit in hits}
     ids |= {hit.memory_id for hit in dense.search(scope, asked, limit=_LOOKED_AT)}

@@ -17,7 +17,7 @@ from memory.types import Access, ListFilter, list_forms
 
 
 def find(access: Access, *, erasure_id: uuid.UUID) -> Erasure:
-    """Finds an erasure in a namespace that the caller reaches. Raises NotFound."""
+    """Return an erasure of a namespace that the caller reaches. Raises NotFound."""
     erasure = Erasure.objects.reachable_by(access).filter(id=erasure_id).first()
     if erasure is None:
         raise NotFound(f"There is no erasure {erasure_id} that this key reaches.", detail={"field": "id"})
@@ -27,7 +27,7 @@ def find(access: Access, *, erasure_id: uuid.UUID) -> Erasure:
 def list_erasures(
     access: Access, *, wanted: ListFilter, speaker: str, cursor: uuid.UUID | None
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Lists receipts, newest first, from `cursor` on, and returns the cursor of the next page.
+    """Return a page of receipts, newest first, from `cursor` on, and the cursor of the next page.
 
     `speaker` (with a namespace) finds the receipts of a name, which is not stored. Raises InvalidInput, NotFound.
     """
@@ -48,7 +48,7 @@ def list_erasures(
 
 
 def to_dict(erasure: Erasure) -> dict[str, Any]:
-    """Returns the receipt as clients see it."""
+    """Return the receipt as clients see it."""
     return {
         "id": str(erasure.id),
         "status": str(erasure.status),
@@ -74,7 +74,7 @@ def to_dict(erasure: Erasure) -> dict[str, Any]:
 
 
 def speaker_digest(namespace_id: int, speaker: str) -> str:
-    """Returns the HMAC-SHA256 (hex) of a speaker's name, which stands in the receipt and does not reveal the name."""
+    """Return the HMAC-SHA256 (hex) of a speaker's name, which identifies it in the receipt without revealing it."""
     said = f"speaker:{namespace_id}:{speaker}".encode()
     return hmac.new(settings.MEMOS_KEY_PEPPER.encode(), said, hashlib.sha256).hexdigest()
 

@@ -29,7 +29,7 @@ _AT_ONCE = 500
 
 
 def repair_replies(scope: Scope, *, now: datetime, dry_run: bool = False) -> Counter[str]:
-    """Links or erases the replies of the namespace that have no sources; returns how many of each. Idempotent.
+    """Link or erase the replies of the namespace that have no sources; return how many of each. Idempotent.
 
     Raises Conflict when a reply to be erased is under a legal hold; the links made before remain.
     """
@@ -68,7 +68,7 @@ def _list_unlinked(scope: Scope) -> Iterator[list[Memory]]:
 
 
 def _read_others(scope: Scope, ids: set[uuid.UUID]) -> Mapping[uuid.UUID, str]:
-    """Reads the texts of memories of other namespaces."""
+    """Read the texts of memories of other namespaces."""
     with reach.across_namespaces():
         rows = Memory.objects.across_namespaces().filter(pk__in=ids).exclude(namespace_id=scope.namespace_id)
         return dict(rows.values_list("pk", "text"))
@@ -83,7 +83,7 @@ def _list_erased(ids: set[uuid.UUID]) -> set[uuid.UUID]:
 def _is_of_others(
     reply: Memory, named: Sequence[uuid.UUID], others: Mapping[uuid.UUID, str], erased: set[uuid.UUID]
 ) -> bool:
-    """Tells whether the reply quotes another namespace, or an erased memory, whose words are gone."""
+    """Return whether the reply quotes another namespace, or an erased memory, whose words are gone."""
     return any(one in others and _quotes(reply, others[one]) for one in named) or (
         _is_quotation(reply) and not erased.isdisjoint(named)
     )
@@ -94,7 +94,7 @@ def _quotes(reply: Memory, source: str) -> bool:
 
 
 def _is_quotation(reply: Memory) -> bool:
-    """Tells whether the reply is made of quotes, so that it repeats words of every memory that it names."""
+    """Return whether the reply is made of quotes, so that it repeats words of every memory that it names."""
     return "model" not in reply.metadata["answer"]
 
 

@@ -38,9 +38,7 @@ _HELD_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Names the memories to erase; exactly one field is given. A speaker's memories are the turns under exactly that
-    name.
-    """
+    """The memories to erase; exactly one field is given. A speaker's memories are the turns under exactly that name."""
 
     memory_ids: tuple[uuid.UUID, ...] = ()
     session: str = ""
@@ -49,7 +47,7 @@ class Target:
 
     @property
     def kind(self) -> ErasureTarget:
-        """Returns the kind of target. Raises InvalidInput unless exactly one is given."""
+        """Return the kind of target. Raises InvalidInput unless exactly one is given."""
         given = {
             ErasureTarget.MEMORIES: bool(self.memory_ids),
             ErasureTarget.SESSION: bool(self.session),
@@ -73,7 +71,7 @@ def request(
     idempotency: Idempotency | None = None,
     enqueue: bool = True,
 ) -> Erasure:
-    """Writes down the memories to erase, as they are at this moment, and queues the job.
+    """Record the ids of the memories to erase, as of now, and queue the job.
 
     Later memories are not touched, whatever their session or speaker. A document that loses a chunk loses all of them.
     Without `enqueue` the caller carries the erasure out. Raises InvalidInput, Conflict when one of the memories is
@@ -113,7 +111,7 @@ def request(
 
 
 def preview(scope: Scope, *, target: Target, reason: str, now: datetime) -> dict[str, Any]:
-    """Returns what `request` would erase: the receipt with `counted` of every holder, without an id. Stores nothing.
+    """Return what `request` would erase: the receipt with `counted` of every holder, without an id. Stores nothing.
 
     Raises as `request`.
     """
@@ -126,7 +124,7 @@ def preview(scope: Scope, *, target: Target, reason: str, now: datetime) -> dict
 
 
 def request_lost(*, now: datetime) -> int:
-    """Queues erasures again that wait for an unavailable component or whose job was killed; returns how many."""
+    """Queue erasures again that wait for an unavailable component or whose job was killed; return how many."""
     queued = 0
     waiting = Erasure.objects.across_namespaces().filter(status__in=OPEN, queued_at__lt=now - TRIED_AGAIN_AFTER)
     for erasure in waiting:
@@ -140,9 +138,9 @@ def request_lost(*, now: datetime) -> int:
 
 
 def refuse_held(scope: Scope, erasure_id: uuid.UUID) -> None:
-    """Raises Conflict when one of the erasure's memories is under a legal hold.
+    """Raise Conflict when one of the erasure's memories is under a legal hold.
 
-    It locks none of them; `erasing` checks again, with each batch locked.
+    Locks none of them; `run` checks again, with each batch locked.
     """
     holds.refuse_namespace(scope.namespace_id)
     ids = ErasedMemory.objects.in_scope(scope).filter(erasure_id=erasure_id).order_by("memory_id")
@@ -192,11 +190,10 @@ def _take_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> E
 
 
 def take_down_again(scope: Scope, erased: LedgerErasure, *, reason: str, now: datetime) -> Erasure:
-    """Writes down an erasure from the ledger that a database restored from a backup does not know. Does not carry it
-    out.
+    """Record an erasure from the ledger that a database restored from a backup does not know, without carrying it out.
 
     Named memories are erased by id, with their documents. Memories that belonged to the session, speaker or namespace
-    at the time of the request are erased, too, even if they had been deleted before it and have come back.
+    at the time of the request are erased too, even if they had been deleted before it and have come back.
     """
     session, speaker, whole = "", "", False
     if not erased.only_these:
@@ -213,7 +210,7 @@ def take_down_again(scope: Scope, erased: LedgerErasure, *, reason: str, now: da
         whole=whole,
         asked_at=erased.asked_at,
     )
-    # Packs must not keep the named memories, even if nothing else of them is there.
+    # Add all named memories, even missing ones, so that no pack keeps them.
     ErasedMemory.objects.bulk_create(
         [
             ErasedMemory(namespace_id=scope.namespace_id, erasure_id=erased.id, memory_id=identity)
@@ -241,7 +238,7 @@ def take_down_again(scope: Scope, erased: LedgerErasure, *, reason: str, now: da
 
 
 def _session_of(scope: Scope, erased: LedgerErasure) -> str:
-    """Returns the session that the keyed hash stands for; '' when the database has none."""
+    """Return the session that the keyed hash stands for; '' when the database has none."""
     names = {
         *Session.objects.in_scope(scope).values_list("name", flat=True),
         *Memory.objects.in_scope(scope).order_by().values_list("session", flat=True).distinct(),
@@ -254,7 +251,7 @@ def _session_of(scope: Scope, erased: LedgerErasure) -> str:
 
 
 def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:
-    """Returns the speaker that the keyed hash stands for; '' when the database has none."""
+    """Return the speaker that the keyed hash stands for; '' when the database has none."""
     names = {
         *Memory.objects.in_scope(scope).order_by().values_list("speaker", flat=True).distinct(),
         *QuarantinedItem.objects.in_scope(scope).values_list("speaker", flat=True),

@@ -1,16 +1,17 @@
 """Carries an erasure out in batches. It resumes after a kill, is idempotent, and ends with a proof.
 
-t stays correct next to concurrent work as follows:
-- The request has written down the ids (`ErasedMemory`); from then on no query keeps a pack with one of them.
+It stays correct next to concurrent work as follows:
+- The request has recorded the ids (`ErasedMemory`); from then on no query stores a pack with one of them.
 - Locks are taken in one order: erasure, documents, memories by id, counters; or erasure, sessions in the order of
   `services/index/insert.py`. Writers lock sessions, then counters.
-- A summary is stored under its session's lock and only while its turns and the card before it are there; sessions are
+- A summary is stored under its session's lock, and only while its turns and the card before it exist; sessions are
   settled under the same lock after the memories are gone.
 - Holds are checked with a batch's memories locked. Before the first batch a hold refuses the erasure; after that,
   memories that came under a hold are taken out of it and kept, and the receipt counts them.
-- Before packs are swept, the erasure waits for every statement that stores packs and began before the ids were written.
-- An activation cache repeats its memories: its file is deleted, then its row; while a worker uses it, or only
-  another machine has its folder, the erasure waits.
+- Before packs are swept, the erasure waits for every statement that stores packs and began before the ids were
+  recorded.
+- An activation cache repeats its memories: its file is deleted, then its row; while a worker uses it, or only another
+  machine has its folder, the erasure waits.
 - The ledger outside of the database (`memory.ledger`) records the erasure before the first row is deleted, and its end
   before the receipt does; while it cannot be written, the erasure waits.
 """
@@ -67,11 +68,11 @@ Clock = Callable[[], datetime]
 
 
 class _Later(Exception):
-    """Signals that the job's time is over; the next job continues."""
+    """The job's time is over; the next job continues."""
 
 
 class _StillHeld(Exception):
-    """Signals that something erased is still there, or there again."""
+    """Erased data still exists, or exists again."""
 
 
 def carry_out(
@@ -81,11 +82,10 @@ def carry_out(
     now: Clock,
     seconds: float = JOB_SECONDS / 2,
 ) -> bool:
-    """Erases the memories that the erasure names, proves it and finishes the receipt; False when another process does
-    so.
+    """Erase the memories that the erasure names, prove it and finish the receipt.
 
-    Returns False, too, when there is nothing (more) to do. After `seconds` it queues the rest. Obstacles are written on
-    the receipt, and `erasures.request_lost` retries.
+    Returns False when another process does so, or when there is nothing (more) to do. After `seconds` it queues the
+    rest. Obstacles are recorded on the receipt, and `requests.request_lost` retries.
     """
     with _claim(namespace_id, erasure_id, now=now) as erasure:
         if erasure is None:
@@ -105,7 +105,7 @@ def carry_out(
         except LedgerUnavailable as away:
             _wait(erasure, away.message)
         except Exception as error:
-            # Neither raised nor logged with its message, because the message of a database error may quote a row.
+            # Neither raise nor log the message, because the message of a database error may quote a row.
             place = traceback.extract_tb(error.__traceback__)[-1]
             reason = str(error) if isinstance(error, _StillHeld) else type(error).__name__
             log.error(
@@ -117,7 +117,7 @@ def carry_out(
 
 
 class _Run:
-    """Represents one run: every step continues from an earlier run, and does nothing if that run finished it."""
+    """One run: every step continues from an earlier run, and does nothing if that run finished it."""
 
     def __init__(self, erasure: Erasure, erased: Erased, now: Clock, deadline: float) -> None:
         self._erasure = erasure
@@ -126,7 +126,7 @@ class _Run:
         self._deadline = deadline
 
     def all(self) -> str:
-        """Takes every step; returns what the erasure waits for, if anything. Raises _Later, Conflict, _StillHeld."""
+        """Take every step; return what the erasure waits for, or ''. Raises _Later, Conflict, _StillHeld."""
         erasure, erased = self._erasure, self._erased
         needles = words.collect(erased, after=erasure.cleared_to)
         if not erasure.holders:
@@ -164,7 +164,7 @@ class _Run:
             raise _Later
 
     def _step(self, act: Callable[[Erasure], Counter[str] | None]) -> bool:
-        """Runs one transaction of `act` and adds its counts to the receipt; False when `act` had nothing to do."""
+        """Run `act` in a transaction and add its counts to the receipt; return False when `act` had nothing to do."""
         for tries in range(1, DEADLOCK_TRIES + 1):
             try:
                 with transaction.atomic():
@@ -200,8 +200,8 @@ class _Run:
             return None
         _lock(self._erased, ids)
         row.cleared_to = ids[-1]
-        # These holds were placed after the request, when earlier batches may be gone. The traces of those batches
-        # remain to be swept, so the erasure continues without the held memories.
+        # These holds were placed after the request, when earlier batches may be gone. The traces of those batches still
+        # have to be swept, so the erasure continues without the held memories.
         if kept := set(holds.under_hold(row.namespace_id, ids)):
             named.filter(memory_id__in=kept).delete()
             entry = row.holders.setdefault("memory_memory", {})
@@ -233,7 +233,7 @@ class _Run:
         return ""
 
     def _drop_caches(self) -> str:
-        """Deletes the activation caches that contain erased memories; returns what the deletion waits for."""
+        """Delete the activation caches that contain erased memories; return what the deletion waits for, or ''."""
         erased, waits = self._erased, []
 
         def drop(row: Erasure) -> Counter[str]:
@@ -253,7 +253,8 @@ class _Run:
         return waits[-1]
 
     def _keep_search(self, *, searched: int, before: int, after: int) -> None:
-        """Adds the search results of this run; a run after a kill searches for the memories that it clears itself."""
+        """Add the search results of this run. A run after a kill searches only for the memories that it clears
+        itself."""
         row = _row(self._erasure).get()
         former = row.proof.get("search", {"searched": 0, "found_before": 0, "found_after": 0})
         search = {
@@ -264,7 +265,7 @@ class _Run:
         _row(self._erasure).update(proof={**row.proof, "search": search})
 
     def _keep_words(self, looked: Mapping[str, Any]) -> None:
-        """Adds where this run found the words of the memories that it has cleared itself."""
+        """Add where this run found the words of the memories that it cleared itself."""
         row = _row(self._erasure).get()
         former = row.proof.get("words", {"searched": 0, "said_by_others": 0, "memory_ids": [], "found": {}, "left": 0})
         added = {name: former[name] + looked[name] for name in ("searched", "said_by_others", "left")}
@@ -284,7 +285,7 @@ def _lock(erased: Erased, memory_ids: list[uuid.UUID]) -> None:
 
 
 def _barrier() -> str:
-    """Waits for every earlier statement that stores a pack; returns a message if one does not end, else ''."""
+    """Wait for every earlier statement that stores a pack; return a message if one does not end, else ''."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = {BARRIER_MILLISECONDS}")
@@ -297,7 +298,7 @@ def _barrier() -> str:
 
 
 def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
-    """Counts every holder again and ends the erasure; or returns what the erasure waits for. Raises _StillHeld."""
+    """Count every holder again and finish the erasure, or return what it waits for. Raises _StillHeld."""
     left = {name: entry["counted"] for name, entry in erasure_proof.count_holders(erased).items()}
     if None in (left[WINDOW], left[WORKING], left[CONSOLE]):
         return REDIS_AWAY
@@ -322,7 +323,7 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
     ledger.note_end(row, ErasureStatus.FINISHED)
     with transaction.atomic():
         _row(erasure).select_for_update().get()
-        # A dump that was read before the erasure may have been kept since the holders were counted.
+        # A dump that was read before the erasure may have been stored since the holders were counted.
         drop_dumps(erased)
         _row(erasure).update(status=ErasureStatus.FINISHED, finished_at=now, waiting_for="", error="")
         _record(row, ErasureStatus.FINISHED, {"proof": row.proof, "summaries": row.summaries}, now=now)
@@ -330,7 +331,7 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
 
 
 def _try_again(erasure: Erasure, reason: str, *, now: datetime) -> None:
-    """Has the erasure run again from its beginning, at most MAX_ATTEMPTS times."""
+    """Restart the erasure from its beginning, at most MAX_ATTEMPTS times."""
     with transaction.atomic():
         row = _row(erasure).select_for_update().get()
         if row.attempts + 1 >= MAX_ATTEMPTS:
@@ -352,7 +353,7 @@ def _wait(erasure: Erasure, what: str) -> None:
 
 
 def _fail(erasure: Erasure, reason: str, *, now: datetime) -> None:
-    """Ends the erasure as failed, or has it wait while the ledger cannot record which memories are gone."""
+    """Finish the erasure as failed, or have it wait while the ledger cannot record which memories are gone."""
     try:
         ledger.note_end(_row(erasure).get(), ErasureStatus.FAILED)
     except LedgerUnavailable as away:
@@ -377,7 +378,7 @@ def _record(erasure: Erasure, status: ErasureStatus, details: Mapping[str, Any],
 
 @contextmanager
 def _claim(namespace_id: int, erasure_id: uuid.UUID, *, now: Clock) -> Iterator[Erasure | None]:
-    """Yields the erasure if the caller is to carry it out, else None."""
+    """Yield the erasure if the caller is to carry it out, else None."""
     with try_lock(Lock.ERASURE, erasure_id) as mine:
         if not mine:
             yield None

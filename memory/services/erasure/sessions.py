@@ -1,4 +1,4 @@
-"""What an erasure does to sessions: summaries, rows and windows; to working memory and the console's questions."""
+"""Clears erased memories from sessions (summaries, rows and windows), working memory and the console's questions."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from memory.services.erasure.holder import Erased
 from memory.services.summaries import condense
 from memory.stores import asked, probes, responses, window, working
 
-# Sessions that one transaction deals with.
+# The number of sessions that one transaction processes.
 AT_ONCE = 100
 WINDOW = "redis_window"
 WORKING = "redis_working_memory"
 CONSOLE = "redis_console_probes"
-# A memory's id begins with the time of its making; older ones are in their windows already, or were never put there.
+# A memory's id begins with its time: messages of older memories are in their windows by now, or never will be.
 _MAY_BE_ON_ITS_WAY = timedelta(minutes=10)
 
 
 def settle(erased: Erased) -> Counter[str] | None:
-    """Deals with the next AT_ONCE sessions once their memories are gone; None when there is none left.
+    """Process the next AT_ONCE sessions once their memories are gone; return the numbers of deleted rows, or None at
+    the end.
 
-    Summaries that tell of an erased turn go, with all that were rolled on from them. A session without a turn goes
-    too, but for one whose audit listing is hidden by its row. Inside a transaction; says how many rows it deleted.
+    Deletes summaries that repeat an erased turn, with all later ones made from them. A session without a turn is
+    deleted too, unless its row hides its listing from the audit log. Inside a transaction.
     """
     sessions = list(_open(erased).order_by("session").values_list("session", flat=True)[:AT_ONCE])
     if not sessions:
@@ -42,7 +43,7 @@ def settle(erased: Erased) -> Counter[str] | None:
 
 
 def rebuild(erased: Erased, *, now: Callable[[], datetime]) -> Iterator[int]:
-    """Makes the summaries again of sessions that lost one, from the turns that are left; yields how many of each."""
+    """Make the summaries of sessions that lost one again, from the remaining turns; yield the number of each."""
     waiting = _of(erased).filter(state=ErasedSessionState.REBUILD)
     for session in list(waiting.order_by("session").values_list("session", flat=True)):
         made = condense.condense_session(erased.scope, session=session, now=now())
@@ -51,14 +52,15 @@ def rebuild(erased: Erased, *, now: Callable[[], datetime]) -> Iterator[int]:
 
 
 def count_windows(erased: Erased) -> int:
-    """How many messages of erased memories are in windows. Raises WindowUnavailable."""
+    """Count the messages of erased memories in windows. Raises WindowUnavailable."""
     return sum(len(ids) for _, ids in _in_windows(erased))
 
 
 def clear_windows(erased: Erased) -> int:
-    """Takes the messages of erased memories out of the windows; returns how many. Raises WindowUnavailable.
+    """Remove the messages of erased memories from the windows; return how many. Raises WindowUnavailable.
 
-    Responses that a talk could go on from are forgotten with their session: they hold all that was said in it.
+    Stored responses from which a conversation could continue are deleted with their session, because they hold all of
+    it.
     """
     namespace_id = erased.scope.namespace_id
     recent = ErasedMemory.objects.in_scope(erased.scope).filter(
@@ -75,17 +77,17 @@ def clear_windows(erased: Erased) -> int:
 
 
 def count_working_memory(erased: Erased) -> int:
-    """How many erased memories working memory names. Raises WindowUnavailable."""
+    """Count the erased memories in working memory. Raises WindowUnavailable."""
     return len(_in_working_memory(erased))
 
 
 def clear_working_memory(erased: Erased) -> int:
-    """Takes erased memories out of working memory; returns how many. Raises WindowUnavailable."""
+    """Remove erased memories from working memory; return how many. Raises WindowUnavailable."""
     namespace_id = erased.scope.namespace_id
     named = _in_working_memory(erased)
     gone = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id)
     try:
-        # How often they were asked for, and what is kept in mind because an erased session asked for it.
+        # Also remove how often they were requested, and memories kept because an erased session requested them.
         ids = list(gone.values_list("memory_id", flat=True))
         for start in range(0, len(ids), 10_000):
             asked.drop(namespace_id, ids[start : start + 10_000])
@@ -98,7 +100,7 @@ def clear_working_memory(erased: Erased) -> int:
 
 
 def count_probes(erased: Erased) -> int:
-    """How many of the namespace's console questions are older than the erasure. Raises WindowUnavailable."""
+    """Count the namespace's console questions that are older than the erasure. Raises WindowUnavailable."""
     try:
         return probes.count(erased.scope.namespace_id, until=erased.asked_at)
     except RedisAway as error:
@@ -106,9 +108,9 @@ def count_probes(erased: Erased) -> int:
 
 
 def clear_probes(erased: Erased) -> int:
-    """Forgets what staff asked of the namespace: whether a question quotes what is erased, nobody can tell.
+    """Delete all console questions about the namespace, because a question may quote erased memories; return how many.
 
-    Returns how many there were. Raises WindowUnavailable.
+    Raises WindowUnavailable.
     """
     try:
         return probes.forget(erased.scope.namespace_id)
@@ -117,7 +119,7 @@ def clear_probes(erased: Erased) -> int:
 
 
 def _in_working_memory(erased: Erased) -> list[uuid.UUID]:
-    # All that is there, also what is older than the policy of today keeps it.
+    # Read everything, including entries older than today's policy keeps them.
     try:
         named = working.everything(erased.scope.namespace_id)
     except RedisAway as error:
@@ -127,7 +129,7 @@ def _in_working_memory(erased: Erased) -> list[uuid.UUID]:
 
 
 def _in_windows(erased: Erased) -> Iterator[tuple[str, set[str]]]:
-    """(session, its erased memories that are in its window), of those that have any."""
+    """Yield each session that has erased memories in its window, with these memories."""
     sessions = list(_of(erased).order_by("session").values_list("session", flat=True))
     for start in range(0, len(sessions), AT_ONCE):
         held = window.memory_ids_of(erased.scope.namespace_id, sessions[start : start + AT_ONCE])
@@ -142,7 +144,7 @@ def _in_windows(erased: Erased) -> Iterator[tuple[str, set[str]]]:
 
 
 def _first_id(moment: datetime) -> str:
-    """The smallest UUIDv7 (RFC 9562) of a moment."""
+    """Return the smallest UUIDv7 (RFC 9562) of a moment."""
     milliseconds = f"{int(moment.timestamp() * 1000):012x}"
     return f"{milliseconds[:8]}-{milliseconds[8:]}-7000-8000-000000000000"
 

@@ -15,5 +15,5 @@ request_lost_erasures = requests.request_lost
 
 
 def erase(namespace_id: int, erasure_id: str, *, now: datetime) -> bool:
-    """Carries out an erasure, or goes on with it; False when it is over, or when another worker is at it."""
+    """Carry out an erasure, or continue it; return False when it is finished or another worker is at it."""
     return run.carry_out(namespace_id=namespace_id, erasure_id=UUID(erasure_id), now=timezone.now)

@@ -1,4 +1,4 @@
-"""Forgets users for good: what is known of them at once, and their memories by erasures of their own."""
+"""Erases users: their row and all references to it at once, and their memories by separate erasures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memory.services.tenancy.keys import revoke_key
 from memory.services.tenancy.users import check_revision, lock_user
 from memory.types import Access, ChangeTerms, Scope
 
-# What stands for the whole, the worst first.
+# The statuses of the parts, worst first: the worst one is the status of the whole.
 _WORST = (
     ErasureStatus.FAILED,
     ErasureStatus.WAITING,
@@ -35,7 +35,7 @@ DRY_RUN = "dry_run"
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is erased of one namespace."""
+    """The part of an erasure in one namespace."""
 
     scope: Scope
     target: Target
@@ -50,12 +50,12 @@ def erase_user(
     terms: ChangeTerms,
     now: datetime,
 ) -> UserErasure:
-    """Forgets a user. The row, what is shared with the user and whose keys they are goes at once; memories by a job.
+    """Erase a user: at once the row, the shares and the ownership of cubes and keys; the memories by jobs.
 
-    A cube that the user owns, and whose namespace is no other user's, is emptied; in the user's other namespaces goes
-    what was said under its names. Keys of the user are revoked, as far as the caller reaches what they reach. `confirm`
-    is the user's name. All or nothing: raises NotFound, InvalidInput, PreconditionFailed, LedgerUnavailable, and
-    Conflict for namespaces that the caller does not reach, or a legal hold.
+    A cube of the user whose namespace has no other user is emptied; in the user's other namespaces, memories under the
+    user's names are erased. Keys of the user are revoked if the caller reaches all that they reach. `confirm` is the
+    user's name. All or nothing: raises NotFound, InvalidInput, PreconditionFailed, LedgerUnavailable, and Conflict for
+    namespaces that the caller does not reach, or a legal hold.
     """
     with transaction.atomic():
         user = lock_user(access, user_id)
@@ -98,7 +98,7 @@ def erase_user(
 
 
 def preview(access: Access, *, user_id: uuid.UUID, reason: str, now: datetime) -> dict[str, Any]:
-    """What `erase_user` would do, as its receipt, without ids. Nothing is stored. Raises as it does."""
+    """Return the receipt that `erase_user` would make, without ids. Stores nothing. Raises as it does."""
     with transaction.atomic():
         user = lock_user(access, user_id)
         found = [
@@ -125,7 +125,7 @@ def preview(access: Access, *, user_id: uuid.UUID, reason: str, now: datetime) -
 
 
 def find_receipt(access: Access, *, user_id: uuid.UUID) -> UserErasure:
-    """The receipt of a user who belonged to a namespace that the caller reaches. Raises NotFound."""
+    """Return the receipt of a user who belonged to a namespace that the caller reaches. Raises NotFound."""
     receipt = UserErasure.objects.reachable_by(access).select_related("namespace").filter(user_id=user_id).first()
     if receipt is None:
         raise NotFound(f"No user {user_id} that this key reached was erased.", detail={"field": "user_id"})
@@ -133,7 +133,7 @@ def find_receipt(access: Access, *, user_id: uuid.UUID) -> UserErasure:
 
 
 def to_dict(access: Access, receipt: UserErasure) -> dict[str, Any]:
-    """The receipt as clients see it; `erasures` are those of namespaces that the caller reaches."""
+    """Return the receipt as clients see it; `erasures` are those in namespaces that the caller reaches."""
     ids = [uuid.UUID(one["id"]) for one in receipt.erasures]
     rows = list(Erasure.objects.reachable_by(access).filter(id__in=ids).order_by("id"))
     statuses = {row.status for row in rows}
@@ -161,11 +161,11 @@ def to_dict(access: Access, receipt: UserErasure) -> dict[str, Any]:
 
 
 def forget_user(namespace_id: int, user_id: uuid.UUID) -> tuple[int, int]:
-    """Deletes a user's row and all that names the user, in every namespace: shares, ownership, keys.
+    """Delete a user's row and all references to the user, in every namespace: shares, ownership, keys.
 
-    Returns how many shares ended, and how many cubes have no owner any more. Inside a transaction.
+    Returns how many shares ended, and how many cubes lost their owner. Inside a transaction.
     """
-    # Only ids are named: who may erase the user ends what others have put down for the user.
+    # Only ids are used: the right to erase the user includes ending what others have set up for the user.
     with reach.across_namespaces():
         shares, _ = CubeShare.objects.across_namespaces().filter(user_id=user_id).delete()
         cubes = Cube.objects.across_namespaces().filter(owner_id=user_id)
@@ -177,7 +177,7 @@ def forget_user(namespace_id: int, user_id: uuid.UUID) -> tuple[int, int]:
 
 
 def _list_parts(access: Access, user: User, *, request_id: str) -> Iterator[_Part]:
-    """What is erased of each of the user's namespaces. Raises Conflict for one that the caller does not reach."""
+    """Yield the part of each of the user's namespaces. Raises Conflict for one that the caller does not reach."""
     with reach.across_namespaces():
         linked = UserNamespace.objects.across_namespaces().filter(user_id=user.pk)
         owned = set(Cube.objects.across_namespaces().filter(owner_id=user.pk).values_list("namespace_id", flat=True))
@@ -199,7 +199,7 @@ def _list_parts(access: Access, user: User, *, request_id: str) -> Iterator[_Par
 
 
 def _has_others(namespace_id: int, user: User) -> bool:
-    """Whether the namespace is another user's, too."""
+    """Return whether the namespace has another user as well."""
     return (
         User.objects.filter(namespace_id=namespace_id).exclude(pk=user.pk).exists()
         or UserNamespace.objects.filter(namespace_id=namespace_id).exclude(user_id=user.pk).exists()
@@ -207,7 +207,7 @@ def _has_others(namespace_id: int, user: User) -> bool:
 
 
 def _list_keys(access: Access, user: User) -> list[int]:
-    """The user's keys that reach nothing beyond what the caller reaches."""
+    """Return the user's keys that reach nothing beyond the caller's reach."""
     keys = ApiKey.objects.filter(owner_id=user.pk, revoked_at=None).order_by("pk")
     if not access.all_namespaces:
         beyond = ApiKey.objects.filter(owner_id=user.pk).exclude(namespaces=None)

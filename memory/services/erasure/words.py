@@ -1,7 +1,7 @@
-"""Looks for the erased words themselves, and for the identifiers in them, wherever the database keeps text.
+"""Searches for the erased words themselves, and for the identifiers in them, wherever the database keeps text.
 
-The columns are read from the models, so that a new table is searched without being named here; the columns that are not
-searched are in EXEMPT, with the reason.
+The columns are read from the models, so that a new table is searched without being named here. EXEMPT lists the columns
+that are not searched, with the reasons.
 """
 
 from __future__ import annotations
@@ -45,17 +45,18 @@ MOST_OF_EACH = 3
 MOST_NEEDLES = 100
 # A sentence is searched by its beginning, because summaries cut long ones. Shorter ones may be said by anyone.
 LONGEST, SHORTEST, SHORTEST_CJK = 60, 16, 8
-# The receipt names this many memories of other sources that still say the words.
+# The receipt names at most this many remaining memories that contain the words.
 NAMED = 20
-# At most this many sessions have their windows read.
+# The windows of at most this many sessions are read.
 _WINDOWS = 1_000
 _SENTENCE = re.compile(r"[^.!?。！？\n]+")
 _HAS_CJK = re.compile(f"[{CJK}]")
 _APPLICATIONS = ("memory", "django_q")
 
-# A statement in one of these tables may stay, and explains why records that the server derived from it say the same.
+# A statement in one of these tables may stay, and explains why records that the server derived from it contain the
+# same.
 SAID = frozenset({"memory_memory", "memory_memoryversion", "memory_quarantineditem", "memory_document"})
-# People, clients and operators write in these: matches are counted, and stay. All other tables are the server's.
+# People, clients and operators write in these tables: matches are counted, and stay. All other tables are the server's.
 OWN = frozenset(
     {
         "memory_adapter", "memory_auditlog", "memory_auditwords", "memory_bulkchange", "memory_cube",
@@ -98,7 +99,6 @@ EXEMPT: dict[str, str] = {
     "memory_quarantineditem.content_hash": _HASHES,
     "memory_requestminute": "counts of requests by route, of no tenant",
     "memory_retiredstatement.terms": "words of its memory, with which its holder deletes it",
-    "memory_topicmember.content_hash": _HASHES,
     "memory_trainingpart.data": _PACKED,
     "memory_trainingsource.fingerprint": _HASHES,
     "memory_unsurepair.texts_hash": _HASHES,
@@ -113,9 +113,10 @@ EXEMPT: dict[str, str] = {
 
 
 def collect(erased: Erased, *, after: uuid.UUID | None) -> list[str]:
-    """Collects sentences and identifiers of up to MOST_MEMORIES of the erasure's memories that are there still.
+    """Collect sentences and identifiers from up to MOST_MEMORIES of the erasure's remaining memories.
 
-    `after`: memories up to this id are gone. The needles are words of the memories: they are kept in this process only.
+    `after`: memories up to this id are gone. The needles are words of the memories, so they are kept only in this
+    process.
     """
     named = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id)
     if after is not None:
@@ -134,17 +135,17 @@ def _find(statement: str, erased: Erased, needles: Sequence[str]) -> list[tuple[
 
 
 def list_needles(text: str) -> list[str]:
-    """Lists the needles of a text: its identifiers, and the beginnings of its sentences that are not too short."""
+    """Return the needles of a text: its identifiers, and the beginnings of its sentences that are not too short."""
     sentences = [sentence.strip()[:LONGEST] for sentence in _SENTENCE.findall(text)]
     long = [one for one in sentences if len(one) >= (SHORTEST_CJK if _HAS_CJK.search(one) else SHORTEST)]
     return [*find_identifiers(text)[:MOST_OF_EACH], *long[:MOST_OF_EACH]]
 
 
 def take_down_copies(erased: Erased, needles: Sequence[str]) -> int:
-    """Adds to the erasure the unlinked copies that the server made: replies, facts and preferences that say the
-    needles, and sessions whose summaries do; none under a legal hold. Returns how many memories.
+    """Add to the erasure the unlinked copies that the server made: replies, facts and preferences that contain the
+    needles, and sessions whose summaries do; none under a legal hold. Return the number of memories.
 
-    Needles that remaining sources say, too, do not identify where a copy comes from. Inside a transaction.
+    Needles that remaining sources also contain do not identify where a copy comes from. Inside a transaction.
     """
     own = _leave_out_said(erased, needles)
     if not own:
@@ -157,17 +158,17 @@ def take_down_copies(erased: Erased, needles: Sequence[str]) -> int:
 
 
 def clear(erased: Erased, needles: Sequence[str]) -> Counter[str]:
-    """Deletes packs and marks of other memories whose question or text says the needles. In a transaction."""
+    """Delete packs and judgements of other memories whose question or text contains the needles. In a transaction."""
     own = _leave_out_said(erased, needles)
     tables = [table for table in list_tables() if table.name in CLEARED]
     return Counter({table.name: len(_find(delete_rows(table), erased, own)) if own else 0 for table in tables})
 
 
 def look(erased: Erased, needles: Sequence[str]) -> dict[str, Any]:
-    """Counts the needles that each table still holds, for the receipt.
+    """Count the needles that each table still contains, for the receipt.
 
-    `left` counts the needles in records that the server made and no source still says: it must be 0. `memory_ids` are
-    memories of other sources that say some of them, up to NAMED.
+    `left` counts the needles in records that the server made and no source still contains: it must be 0. `memory_ids`
+    are up to NAMED remaining memories that contain some of them.
     """
     own = set(_leave_out_said(erased, needles))
     found = {table.name: _find_needles(erased, table, needles) for table in list_tables()}
@@ -184,7 +185,7 @@ def look(erased: Erased, needles: Sequence[str]) -> dict[str, Any]:
 
 @cache
 def list_tables() -> tuple[TextTable, ...]:
-    """Lists every table that is searched."""
+    """Return every table that is searched."""
     found = []
     for model in list_models():
         table = model._meta.db_table
@@ -199,7 +200,7 @@ def list_tables() -> tuple[TextTable, ...]:
 
 
 def list_models() -> list[type[models.Model]]:
-    """Lists the models of the application and of its queue."""
+    """Return the models of the application and of its queue."""
     return [
         model
         for label in _APPLICATIONS
@@ -209,7 +210,7 @@ def list_models() -> list[type[models.Model]]:
 
 
 def holds_text(field: Any) -> bool:
-    """Tells whether a column may hold a person's words: text, JSON or bytes, but no choice among a few words."""
+    """Return whether a column may hold a person's words: text, JSON or bytes, but not a choice among fixed values."""
     if isinstance(field, ArrayField):
         return holds_text(field.base_field)
     kinds = models.CharField | models.TextField | models.JSONField | models.BinaryField
@@ -227,7 +228,7 @@ def _read_as_text(field: Any) -> str:
 
 
 def _leave_out_said(erased: Erased, needles: Sequence[str]) -> list[str]:
-    """Returns the needles that no source says (any longer) except the erased ones and the server's records."""
+    """Return the needles that no remaining source contains, apart from the server's own records."""
     said: set[str] = set()
     for table in list_tables():
         if table.name in SAID:
@@ -236,12 +237,12 @@ def _leave_out_said(erased: Erased, needles: Sequence[str]) -> list[str]:
 
 
 def _find_needles(erased: Erased, table: TextTable, needles: Sequence[str], *, only: str = "true") -> set[str]:
-    """Finds the needles that some row of the table says, among the rows that meet the condition."""
+    """Return the needles that some row of the table contains, among the rows that meet the condition."""
     return {needles[place - 1] for (place,) in _find(find_places(table, only), erased, needles)} if needles else set()
 
 
 def _find_in_windows(erased: Erased, needles: Sequence[str]) -> set[str]:
-    """Finds the needles in the windows of the sessions that the erasure touches."""
+    """Return the needles in the windows of the sessions that the erasure touches."""
     sessions = sorted(erased.sessions())[:_WINDOWS]
     told = "\n".join(
         message.text for session in sessions for message in window.read(erased.scope.namespace_id, session)

@@ -1,4 +1,4 @@
-"""People's marks of hits: which memories answer a question and which do not. They make a namespace's own test set."""
+"""Stores people's judgements of hits, relevant or not for a question, which form a namespace's own test set."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from memory.types import Access, ListFilter, Scope
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One memory and whether it answers the question."""
+    """A memory, and whether it answers the question."""
 
     memory_id: uuid.UUID
     relevant: bool
 
 
 def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime) -> list[uuid.UUID]:
-    """Keeps marks of one question's hits, all or none; a memory marked before gets its new mark.
+    """Store judgements of one question's hits, all or none; a new judgement of a memory replaces its former one.
 
-    Returns the judgements' ids in the order of `marks`. Of a memory that is named twice the last mark counts. Raises
+    Returns the judgements' ids in the order of `marks`. If a memory is named twice, the last mark counts. Raises
     NotFound when the namespace does not have one of the memories.
     """
     latest = {mark.memory_id: mark.relevant for mark in marks}
     digest = query_hash(query_text)
     with transaction.atomic():
-        # Held until the marks are stored: a reset that comes in between waits, and takes them along.
+        # Lock them until the marks are stored: a concurrent reset waits, and deletes the marks too.
         held = Memory.objects.in_scope(scope).filter(pk__in=latest).order_by("pk").select_for_update(no_key=True)
         missing = sorted(map(str, latest.keys() - set(held.values_list("pk", flat=True))))
         if missing:
@@ -82,7 +82,8 @@ def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime
 
 
 def list_judgements(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
-    """The newest judgements of the namespaces that the caller reaches. Raises NotFound for one it does not reach."""
+    """Return the newest judgements of the namespaces that the caller reaches. Raises NotFound for one it does not
+    reach."""
     rows = narrow(RelevanceJudgement.objects.reachable_by(access), access, wanted).select_related("namespace")
     return [
         {
@@ -100,7 +101,7 @@ def list_judgements(access: Access, *, wanted: ListFilter) -> list[dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """One question with its marks: how many memories answer it, how many do not, and who marked last."""
+    """A question with its judgements: the numbers of relevant and irrelevant memories, and the last judge."""
 
     namespace: str
     query_hash: str
@@ -121,27 +122,27 @@ GROUP BY 1, 2 ORDER BY 7 DESC, 2 LIMIT %(limit)s
 
 
 def questions(access: Access, *, limit: int) -> list[JudgedQuestion]:
-    """The questions that were marked last, with counts of their marks."""
+    """Return the most recently judged questions, with the numbers of their judgements."""
     parameters = {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids), "limit": limit}
     return [JudgedQuestion(*row) for row in fetch(_QUESTIONS, parameters, prepared=False)]
 
 
 def marks(access: Access) -> tuple[int, int]:
-    """How many questions are marked, and how many marks there are."""
+    """Return the numbers of judged questions, and of judgements."""
     rows = RelevanceJudgement.objects.reachable_by(access)
     return rows.order_by().values("namespace_id", "query_hash").distinct().count(), rows.count()
 
 
 def question_texts(scope: Scope, *, hashes: Iterable[str]) -> dict[str, str]:
-    """What the questions of a namespace say, by hash, as far as they are still marked."""
+    """Return the texts of a namespace's questions by hash, as far as they are still judged."""
     rows = RelevanceJudgement.objects.in_scope(scope).filter(query_hash__in=list(hashes))
     return dict(rows.values_list("query_hash", "query_text"))
 
 
 def read_judged_questions(scope: Scope) -> dict[str, tuple[str, dict[str, float]]]:
-    """For each question (by its hash) with a mark `relevant`: its text, and the grade (1 or 0) of each marked memory.
+    """Return each question with a relevant memory, by its hash: its text, and the grade (1 or 0) of each judged memory.
 
-    Archived memories are left out: retrieval does not return them on purpose.
+    Archived memories are left out, because retrieval does not return them on purpose.
     """
     questions: dict[str, tuple[str, dict[str, float]]] = {}
     rows = (

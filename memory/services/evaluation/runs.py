@@ -1,4 +1,4 @@
-"""Runs of an evaluation as rows: asked for, begun, finished or failed, and listed."""
+"""Manages the rows of evaluation runs: requested, started, finished or failed, and listed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ MAX_SECONDS = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run asks for: hits a question, only these types and groups (empty: all), each arm alone as well."""
+    """The options of a run: hits for each question, only these types and groups (empty: all), and each retriever
+    separately."""
 
     top_k: int = DEFAULT_TOP_K
     types: tuple[str, ...] = ()
@@ -41,14 +42,14 @@ class Options:
 
     @classmethod
     def of(cls, run: EvaluationRun) -> Options:
-        """Those that `run` was asked for with."""
+        """Return the options of `run`."""
         stored = run.options
         return cls(stored["top_k"], tuple(stored["types"]), tuple(stored["groups"]), stored["arms"])
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a run found out; `results` are rows that are not stored yet."""
+    """The measurements of a run; `results` are unsaved rows."""
 
     digest: str
     configuration: Mapping[str, Any]
@@ -58,7 +59,7 @@ class Measured:
 
 
 def dataset_folder(name: str) -> Path:
-    """The folder `name` among the server's data sets. Raises InvalidInput, NotFound."""
+    """Return the folder `name` among the server's data sets. Raises InvalidInput, NotFound."""
     if not _FOLDER_NAME.fullmatch(name):
         raise InvalidInput(
             "A dataset is named by its folder: 1 to 100 letters, digits, dots, dashes and underscores.",
@@ -66,7 +67,7 @@ def dataset_folder(name: str) -> Path:
         )
     home = Path(settings.MEMOS_EVALUATION_DIR).resolve()
     folder = (home / name).resolve()
-    # A link inside the folder may not lead out of it either.
+    # A link inside the folder must not lead out of it either.
     if folder.parent != home or not folder.is_dir():
         raise NotFound(f"There is no dataset {name!r} in `datasets` in MEMOS_DATA_DIR.", detail={"field": "dataset"})
     return folder
@@ -75,10 +76,10 @@ def dataset_folder(name: str) -> Path:
 def request(
     access: Access, *, scope: Scope | None, dataset: str, options: Options, label: str, now: datetime
 ) -> EvaluationRun:
-    """Queues an evaluation of the scope's namespace by its judgements, or (scope None) of a dataset.
+    """Queue an evaluation of the scope's namespace by its judgements, or (scope None) of a dataset.
 
-    Raises Forbidden for a dataset when the caller is one of some namespaces only, InvalidInput and NotFound as
-    `dataset_folder`, Conflict while the same is queued or running, NamespaceGone.
+    Raises Forbidden for a dataset when the caller does not reach all namespaces, InvalidInput and NotFound as
+    `dataset_folder`, Conflict while the same evaluation is queued or running, NamespaceGone.
     """
     if scope is None:
         if not access.all_namespaces:
@@ -98,7 +99,7 @@ def request(
 def create(
     scope: Scope | None, *, dataset: str, options: Options, label: str, actor: str, now: datetime
 ) -> EvaluationRun:
-    """A run that is not begun yet. Raises Conflict while one of the same is queued or running."""
+    """Create a run that is not started yet. Raises Conflict while the same evaluation is queued or running."""
     run = EvaluationRun(
         namespace_id=scope.namespace_id if scope else 0,
         namespace=scope.namespace if scope else "",
@@ -110,7 +111,7 @@ def create(
     )
     if _try_insert(run):
         return run
-    # Of a run whose process was killed only the row is left: it stands in nobody's way.
+    # A run whose process was killed has left only its row, which must not block a new one.
     if fail_lost(now=now) and _try_insert(run):
         return run
     same = EvaluationRun.objects.filter(namespace_id=run.namespace_id, dataset=dataset, status__in=_OPEN).first()
@@ -120,7 +121,8 @@ def create(
 
 
 def _try_insert(run: EvaluationRun) -> bool:
-    """False when the database has refused it (`evaluation_open_once`): of equal requests at once, one gets in."""
+    """Insert the row; return False when the database refuses it (`evaluation_open_once`), so that only one of equal
+    concurrent requests succeeds."""
     try:
         with transaction.atomic():
             run.save(force_insert=True)
@@ -131,10 +133,10 @@ def _try_insert(run: EvaluationRun) -> bool:
 
 @contextmanager
 def claim(run: EvaluationRun, *, now: datetime) -> Iterator[bool]:
-    """Inside, whether the run is the caller's to carry out; it is then `running`.
+    """Yield whether the caller may carry the run out, which is then `running`.
 
-    It is not when it is over, or when another process is at it. That process holds an advisory lock, which ends with
-    its connection: so a run whose process was killed can be told from one that takes long.
+    It may not when the run is finished, or another process works on it. That process has an advisory lock, which ends
+    with its connection, so a run whose process was killed can be distinguished from one that takes long.
     """
     with try_lock(Lock.EVALUATION, run.pk) as mine:
         if not mine:
@@ -149,7 +151,7 @@ def claim(run: EvaluationRun, *, now: datetime) -> Iterator[bool]:
 
 
 def finish(run: EvaluationRun, measured: Measured, *, now: datetime) -> EvaluationRun:
-    """Stores what the run found out, with the results of each question."""
+    """Store the measurements of the run, with the results of each question."""
     with transaction.atomic():
         # A run that begins again after its process was killed has stored none.
         EvaluationResult.objects.bulk_create(measured.results, batch_size=1_000)
@@ -171,7 +173,7 @@ def finish(run: EvaluationRun, measured: Measured, *, now: datetime) -> Evaluati
 
 
 def fail(run: EvaluationRun, *, reason: str, now: datetime) -> None:
-    """Ends the run without figures; `reason` says why in a sentence."""
+    """End the run without measurements; `reason` explains it in a sentence."""
     with transaction.atomic():
         _row(run).update(status=EvaluationStatus.FAILED, error=reason, finished_at=now)
         details = {"status": EvaluationStatus.FAILED, "reason": reason}
@@ -179,7 +181,7 @@ def fail(run: EvaluationRun, *, reason: str, now: datetime) -> None:
 
 
 def fail_lost(*, now: datetime) -> int:
-    """Fails the runs that say they are running while no process is at them, and those whose job was discarded.
+    """Fail the runs that are marked as running without a process, and queued ones whose job was discarded.
 
     Returns how many.
     """
@@ -199,7 +201,7 @@ def fail_lost(*, now: datetime) -> int:
 
 
 def find(access: Access, *, run_id: uuid.UUID) -> EvaluationRun:
-    """A run that the caller reaches: a dataset's are of no namespace, so it takes all of them. Raises NotFound."""
+    """Return a run that the caller reaches; a dataset's run needs access to all namespaces. Raises NotFound."""
     run = EvaluationRun.objects.reachable_by(access).filter(pk=run_id).first()
     if run is None:
         raise NotFound(f"There is no evaluation {run_id} that this key reaches.", detail={"field": "id"})
@@ -207,13 +209,13 @@ def find(access: Access, *, run_id: uuid.UUID) -> EvaluationRun:
 
 
 def list_runs(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
-    """The newest runs that the caller reaches. Raises NotFound for a namespace that it does not reach."""
+    """Return the newest runs that the caller reaches. Raises NotFound for a namespace that it does not reach."""
     rows = narrow(EvaluationRun.objects.reachable_by(access), access, wanted)
     return [to_dict(run) for run in rows[: wanted.limit]]
 
 
 def to_dict(run: EvaluationRun) -> dict[str, Any]:
-    """A run as clients see it."""
+    """Return a run as clients see it."""
     return {
         "id": str(run.pk),
         "status": str(run.status),
@@ -234,7 +236,7 @@ def to_dict(run: EvaluationRun) -> dict[str, Any]:
 
 
 def results(run: EvaluationRun) -> list[dict[str, Any]]:
-    """What each question scored, in the order in which they were asked."""
+    """Return the scores of each question, in the order of asking."""
     rows = EvaluationResult.objects.filter(namespace_id=run.namespace_id, run_id=run.pk).order_by("number")
     names = ("group", "query_id", "type", "fingerprint", "metrics", "context_tokens", "milliseconds")
     return list(rows.values(*names))

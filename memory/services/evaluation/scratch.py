@@ -1,4 +1,4 @@
-"""A namespace for a measurement, which nobody else ever sees."""
+"""Provides a namespace for a measurement, which no other process ever sees."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from memory.services.index.insert import LetIn, MemoryRow, prepare_row, write
 from memory.services.tenancy.policy import in_force
 from memory.types import NewMemory, Scope
 
-# Memories of one write, as clients of POST /v1/ingest/batch send them.
+# The number of memories of one write, as clients of POST /v1/ingest/batch send them.
 BATCH = 200
-# Other namespaces may bear such a name too: it only tells people what these are.
+# Other namespaces may have such a name too: it only tells people their purpose.
 PREFIX = "evaluation-"
 MAX_NAME_CHARS = 128
 
 
 def embed_batches(memories: Sequence[NewMemory]) -> list[Embedded]:
-    """Vectors of all passages of `memories`, for each BATCH of them. Raises EmbeddingUnavailable."""
+    """Embed all passages of `memories`, for each BATCH of them. Raises EmbeddingUnavailable."""
     passages = [passages_to_embed(memory.text, memory.speaker) for memory in memories]
     return [embed_memories(passages[start : start + BATCH]) for start in range(0, len(passages), BATCH)]
 
@@ -34,11 +34,11 @@ def embed_batches(memories: Sequence[NewMemory]) -> list[Embedded]:
 def scratch_namespace(
     name: str, *, memories: Sequence[NewMemory], embedded: Sequence[Embedded], actor: str, keep: bool, now: datetime
 ) -> Iterator[Scope]:
-    """Inside, a new namespace PREFIX + `name` that holds `memories` (with the vectors of `embed_batches`).
+    """Yield a new namespace PREFIX + `name` with these `memories` and the vectors of `embed_batches`.
 
-    It lives in one transaction that is rolled back at the end, whatever ends it: an error, Ctrl-C, a killed process.
-    No other connection sees it, no worker summarises it and its audit events go with it. No session window is written.
-    `keep` commits it instead, unless an error ends it.
+    It exists in one transaction that is rolled back at the end, whatever ends it: an error, Ctrl-C, a killed process.
+    No other connection sees it, no worker summarises it and its audit events disappear with it. No session window is
+    written. `keep` commits it instead, unless an error ends it.
     """
     with transaction.atomic():
         namespace = Namespace.objects.create(
@@ -57,7 +57,7 @@ def scratch_namespace(
 
 
 def _row(scope: Scope, memory: NewMemory) -> MemoryRow:
-    """Rated as what is ingested is, but let in as it is: retrieval is measured, not the gate."""
+    """Rate the memory as ingested ones are, but admit it unchanged: retrieval is measured, not the gate."""
     threshold = in_force(scope.namespace_id).policy.worth_threshold
     let_in = LetIn(small_talk=worth(memory.text, role=memory.role).score < threshold)
     return prepare_row(scope, memory, identity=new_id(), let_in=let_in)

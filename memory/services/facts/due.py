@@ -1,4 +1,4 @@
-"""Asks for sessions in which facts are to be looked for: by the clock, so that no write waits or knows of it."""
+"""Queues the sessions in which to look for facts: by the clock, so that no write waits for it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from memory.providers.llm_facts import find_fact_reader
 from memory.services.jobs import queue
 from memory.services.tenancy.policy import in_force, propose
 
-# So many new turns are enough; fewer wait until nobody has said anything for a while.
+# This many new turns are enough; fewer wait until the session has been quiet for a while.
 ENOUGH_TURNS = 8
 QUIET = timedelta(seconds=60)
-# A session whose job was given up waits so long, unless a person replays the job before.
+# The pause of a session whose job was given up, unless a person replays the job before.
 PAUSE = timedelta(hours=6)
-# Sessions that one run asks for, those with the newest messages first.
+# The most sessions that one run queues, newest messages first.
 AT_ONCE = 20
 
 
 def request_facts(*, now: datetime) -> int:
-    """Queues the sessions that have new turns in which facts are to be looked for; returns how many.
+    """Queue the sessions with new turns in which to look for facts; return how many.
 
-    None while no model is set up for it, and none of a namespace whose policy does not want it.
+    Queues none without a configured model, and none of a namespace whose policy does not want facts.
     """
     if find_fact_reader() is None:
         return 0
@@ -42,10 +42,9 @@ def request_facts(*, now: datetime) -> int:
 
 
 def ask_to_read(kind: queue.Kind, of_namespace: Q, *, read_to: str, now: datetime) -> int:
-    """Queues a job of `kind` for sessions with new turns, the newest first; returns for how many.
+    """Queue a job of `kind` for sessions with new turns, newest first; return for how many.
 
-    `of_namespace`: the condition that their namespace meets; `read_to`: the column that says up to which turn they
-    were read.
+    `of_namespace`: the condition on their namespace; `read_to`: the column with the last turn that was read.
     """
     enough = Q(message_count__gte=F(read_to) + ENOUGH_TURNS) | Q(last_message_at__lt=now - QUIET)
     jobs = Job.objects.failed().annotate(of_session=KeyTextTransform(1, "arguments"))
@@ -62,5 +61,5 @@ def ask_to_read(kind: queue.Kind, of_namespace: Q, *, read_to: str, now: datetim
 
 
 def wants_facts(namespace_id: int) -> bool:
-    """Whether the policy of the namespace has facts looked for."""
+    """Return whether the policy of the namespace wants facts."""
     return in_force(namespace_id).policy.extract == Extraction.FACTS

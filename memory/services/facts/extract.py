@@ -1,8 +1,8 @@
-"""Has a language model read facts in a session's new turns, and stores those that are said there.
+"""Has a language model read facts in a session's new turns, and stores the facts that the turns state.
 
-The turns stay what is true: a fact is a memory beside them, linked to those that it rests on. How far a session was
-read stands in its row, changed in the transaction that stores the facts, so that a run that broke off is made again
-and one that is made twice stores nothing twice.
+The turns remain the truth: a fact is a separate memory, linked to the turns that it rests on. The session's row records
+how far it was read, in the transaction that stores the facts: an interrupted run is repeated, and a repeated run stores
+nothing twice.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.facts")
 
-# New turns that the model reads at a time, of so many tokens together, and turns before them that it may look at.
+# The new turns that the model reads at a time, the limit of their tokens, and the earlier turns shown as context.
 BATCH_TURNS = 12
 BATCH_TOKENS = 1_500
 CONTEXT_TURNS = 4
@@ -48,7 +48,7 @@ _READ = (
 
 @dataclass(slots=True)
 class Extracted:
-    """What came of a run: turns that were read, facts that were stored or found to be there, refusals by reason."""
+    """The result of a run: turns read, facts stored or found to exist, and refusals by reason."""
 
     turns: int = 0
     stored: int = 0
@@ -65,9 +65,10 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class TurnBatch:
-    """Turns of a session, oldest first, those from the place `first_new` on new; as they were `read`.
+    """Turns of a session, oldest first, new from the position `first_new` on; `read`: hashes and spans as they were
+    read.
 
-    The session was read up to `after`, and is up to `last` when this is done.
+    The session was read up to `after`, and will be up to `last`.
     """
 
     turns: list[Turn]
@@ -78,12 +79,12 @@ class TurnBatch:
 
 
 def extract_session(scope: Scope, *, session: str, now: datetime) -> Extracted:
-    """Reads what is new in the session, batch by batch; nothing while the policy or the settings do not want it.
+    """Read the session's new turns, batch by batch; nothing while the policy or the settings do not want it.
 
-    Raises LLMUnavailable when the model does not answer: what was stored before stays, and the rest is read again.
+    Raises LLMUnavailable when the model does not answer: facts stored before stay, and the rest is read again.
     """
     done = Extracted()
-    # Half the job's time: the other half is for the batch that is begun just before.
+    # Use half the job's time: the other half is for a batch that is begun just before.
     deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     while wants_facts(scope.namespace_id) and (reader := find_fact_reader()):
         batch = _next_batch(scope, session)
@@ -98,7 +99,7 @@ def extract_session(scope: Scope, *, session: str, now: datetime) -> Extracted:
 
 
 def _next_batch(scope: Scope, session: str) -> TurnBatch | None:
-    """The oldest turns that were not read yet, with those before them; None when there are none."""
+    """Return the oldest unread turns, with the turns before them as context; None when there are none."""
     while True:
         state = Session.objects.in_scope(scope).filter(name=session).first()
         if state is None or state.message_count <= state.extracted_turn:
@@ -110,7 +111,7 @@ def _next_batch(scope: Scope, session: str) -> TurnBatch | None:
         last = new[-1].turn if new else state.message_count
         if told:
             break
-        # Nothing of these turns may be read: they count as read.
+        # None of these turns may be read: they count as read.
         Session.objects.in_scope(scope).filter(name=session, extracted_turn=after).update(extracted_turn=last)
     before = rows.filter(turn__gt=after - CONTEXT_TURNS, turn__lte=after, turn__gte=1).order_by("turn")
     context = [row for row in before if _may_be_read(row)]
@@ -119,7 +120,7 @@ def _next_batch(scope: Scope, session: str) -> TurnBatch | None:
 
 
 def _fitting(rows: Iterable[Memory]) -> list[Memory]:
-    """The first of the rows that have BATCH_TOKENS together, at least one."""
+    """Return the first rows with at most BATCH_TOKENS together, but at least one."""
     fitting: list[Memory] = []
     tokens = 0
     for row in rows:
@@ -135,7 +136,7 @@ def _may_be_read(memory: Memory) -> bool:
 
 
 def _extract(scope: Scope, session: str, batch: TurnBatch, reader: LLMFactReader, *, now: datetime) -> Extracted | None:
-    """Reads one batch; None when another run has read it, or its turns were changed meanwhile: they are read anew."""
+    """Read one batch; return None when another run has read it, or its turns were changed meanwhile."""
     raw = reader.read_facts(batch.turns, first_new=batch.first_new)
     model_calls.note_answer(model_calls.LANGUAGE)
     facts, refused = _check_facts(scope, raw, batch)
@@ -162,7 +163,7 @@ def _extract(scope: Scope, session: str, batch: TurnBatch, reader: LLMFactReader
 
 
 def _check_facts(scope: Scope, raw: Sequence[dict], batch: TurnBatch) -> tuple[list[Fact], Counter[FactRefusal]]:
-    """Those of what the model answered that are said in the turns and that the gate lets in; why the others are not."""
+    """Return the model's facts that the turns state and the gate lets in, and the number of refusals by reason."""
     facts: list[Fact] = []
     refused: Counter[FactRefusal] = Counter()
     for one in raw:
@@ -177,7 +178,7 @@ def _check_facts(scope: Scope, raw: Sequence[dict], batch: TurnBatch) -> tuple[l
 
 
 def _let_in(scope: Scope, fact: Fact, source: Turn) -> bool:
-    """Whether the gate lets the fact in as it is."""
+    """Return whether the gate lets the fact in unchanged."""
     policy = in_force(scope.namespace_id).gate
     verdicts = [
         judge(text, role=source.role, speaker=source.speaker, policy=policy)

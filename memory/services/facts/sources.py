@@ -11,10 +11,10 @@ from memory.services.jobs import queue
 
 
 def ask_to_follow(memories: Iterable[Memory]) -> None:
-    """Has the facts, preferences and replies that rest on changed memories follow them.
+    """Have the facts, preferences and replies that rest on changed memories follow them.
 
-    A changed memory is away, is back or says something else now. Inside the transaction that changes the memories.
-    Memories on which nothing rests queue no job.
+    A changed memory is away, is back or says something else now. To be called in the transaction that changes the
+    memories. Memories on which nothing rests queue no job.
     """
     changed: dict[int, dict[uuid.UUID, str]] = {}
     for memory in memories:
@@ -28,7 +28,7 @@ def ask_to_follow(memories: Iterable[Memory]) -> None:
 
 
 def sources_of(namespace_ids: Collection[int], fact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[uuid.UUID]]:
-    """Lists the turns that each of the facts rests on, oldest first; facts without sources are left out."""
+    """Return the turns that each of the facts rests on, oldest first; facts without sources are left out."""
     found: dict[uuid.UUID, list[uuid.UUID]] = {}
     if fact_ids:
         links = MemoryLink.objects.filter(

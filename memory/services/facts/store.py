@@ -1,4 +1,4 @@
-"""Stores facts beside the turns that they rest on, each once in its session."""
+"""Stores facts next to the turns that they rest on, each once in its session."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
 from memory.types import Scope, in_zone
 
-# Who links facts to turns, and puts them away with these.
+# The actor of links between facts and turns, and of archiving facts with their turns.
 ACTOR = "rule:facts"
 METADATA_KEY = "fact"
-# A link's confidence: the turn says all of the fact, or it does so together with others that are linked.
+# The confidence of a link: the turn states all of the fact, or does so together with other linked turns.
 ALONE, TOGETHER = 1.0, 0.5
 _REASON = "A language model read it there."
-# Facts of a session, the newest, that a new one is compared with.
+# The most facts of a session with which a new one is compared.
 _COMPARED = 2_000
 
 _Key = tuple[str, str, str]
 
 
 def turn_of(memory: Memory) -> Turn:
-    """Returns what of a memory holds, as a turn to be read, told in the namespace's zone."""
+    """Return the part of a memory that holds, as a turn to be read, with the time in the namespace's zone."""
     said = in_zone(memory.occurred_at, zone_of(memory.namespace_id))
     return Turn(str(memory.pk), memory.live, memory.role, memory.speaker, said)
 
 
 def lock_as_read(scope: Scope, read: Mapping[uuid.UUID, tuple[bytes, list[int]]]) -> bool:
-    """Locks the turns; whether they are still there, say the same and hold."""
+    """Lock the turns; return whether all of them exist, hold, and are unchanged since they were read."""
     rows = Memory.objects.in_scope(scope).active().filter(pk__in=read, superseded_by=None)
     locked = rows.order_by("pk").select_for_update(of=("self",)).only("content_hash", "retired_spans")
     return {row.pk: (bytes(row.content_hash), row.retired_spans) for row in locked} == dict(read)
@@ -64,10 +64,10 @@ def store_facts(
     model: str,
     now: datetime,
 ) -> tuple[list[uuid.UUID], int]:
-    """Stores those that the session does not have; one that it has is linked to the turns that say it again.
+    """Store the facts that the session does not have; a known one is linked to the turns that repeat it.
 
-    Inside the transaction that locks the session and the turns. `embedded`: the vectors of `facts`, in their order;
-    None: the worker makes them. Returns the memories that were made, and how many facts were there.
+    To be called in the transaction that locks the session and the turns. `embedded`: the vectors of `facts`, in their
+    order; None: the worker makes them. Returns the ids of the new memories, and the number of known facts.
     """
     known = _list_known_facts(scope, session)
     new: list[tuple[int, Memory]] = []
@@ -100,7 +100,7 @@ def store_facts(
 def record(
     scope: Scope, session: str, details: Mapping[str, Any], *, refused: Mapping[FactRefusal, int], now: datetime
 ) -> None:
-    """Records what came of a batch, in figures."""
+    """Record the result of a batch in figures."""
     audit.record(
         scope,
         AuditEvent.FACTS_EXTRACT,
@@ -111,7 +111,7 @@ def record(
 
 
 def _list_known_facts(scope: Scope, session: str) -> dict[uuid.UUID, tuple[_Key, str]]:
-    """Key and text of the session's facts, of those too that a person put away: but not of what holds no longer."""
+    """Return key and text of the session's facts, including facts that a person archived, but no superseded ones."""
     rows = Memory.objects.in_scope(scope).in_session(session).facts().filter(superseded_by=None).order_by("turn")
     found = {}
     for pk, text, metadata in rows.values_list("pk", "text", "metadata")[:_COMPARED]:
@@ -126,7 +126,7 @@ def _key(holder: str, attribute: str, value: str) -> _Key:
 
 
 def _same(known: Mapping[uuid.UUID, tuple[_Key, str]], fact: Fact) -> uuid.UUID | None:
-    """The fact of the session that says the same."""
+    """Return the fact of the session that says the same."""
     own, said = _key(fact.holder, fact.attribute, fact.value), statement_form(fact.text)
     for pk, (key, text) in known.items():
         if statement_form(text) == said or (key == own and agree(text, fact.text)):
@@ -174,7 +174,8 @@ def _link(scope: Scope, fact_id: uuid.UUID, source: Turn, confidence: float, *, 
 
 
 def take_quota(scope: Scope, count: int, *, now: datetime) -> int:
-    """How many facts the namespace has room for. Before the session is locked, as writers of turns do it."""
+    """Return how many facts the namespace has room for. To be called before the session is locked, as writers of turns
+    do."""
     if not count or not quota.has_quota(scope.namespace_id):
         return count
     granted = quota.take({scope.namespace_id: count}, now=now).get(scope.namespace_id)
@@ -186,9 +187,10 @@ def _vectors(embedded: Embedded | None, places: Sequence[int]) -> Embedded | Non
 
 
 def insert_derived(scope: Scope, session: str, memories: Sequence[Memory], embedded: Embedded | None) -> None:
-    """Writes what was read in turns with its postings, vectors and counts, below the turns of its session.
+    """Store memories derived from turns with their postings, vectors and counts, numbered below the turns of their
+    session.
 
-    Inside the transaction that locks the session.
+    To be called in the transaction that locks the session.
     """
     if not memories:
         return

@@ -13,5 +13,5 @@ request_facts = due.request_facts
 
 
 def extract_facts(namespace_id: int, session: str, *, now: datetime) -> int:
-    """Has a language model read facts in a session's new turns; returns how many were stored."""
+    """Have a language model read facts in a session's new turns; return how many were stored."""
     return extract.extract_session(scope_of(namespace_id), session=session, now=now).stored

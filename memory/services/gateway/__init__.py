@@ -1,1 +1,1 @@
-"""Chat completions of other programs, passed on to a language model with what is remembered for them."""
+"""Passes chat completions of other programs on to a language model, with the memories recalled for them."""

@@ -1,4 +1,4 @@
-"""Passes a caller's chat completion on with what is remembered for it, and remembers both sides."""
+"""Passes a caller's chat completion on with the memories recalled for it, and remembers both sides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ CUT_OFF = Degradation.ANSWER_CUT_OFF.value
 
 @dataclass(frozen=True, slots=True)
 class ChatCompletion:
-    """Holds a request for a completion: its `body` as the caller wrote it, who answers, and what was recalled."""
+    """A request for a completion: its `body` as the caller wrote it, the model that answers, and the recalled
+    memories."""
 
     turn: ChatTurn
     body: Mapping[str, Any]
@@ -34,13 +35,13 @@ class ChatCompletion:
 
     @property
     def added(self) -> AddedMemory | None:
-        """Returns what the model is told beside the caller's messages."""
+        """Return the memories that the model is given in addition to the caller's messages."""
         return AddedMemory(self.given.prefix, self.given.recalled) if self.given else None
 
 
 @dataclass(frozen=True, slots=True)
 class WholeAnswer:
-    """Holds a model's answer as it came; `memos` says what the model was given and what is remembered."""
+    """A model's answer as it came; `memos`: the memories that the model was given and the remembered turns."""
 
     content: bytes
     content_type: str
@@ -48,11 +49,11 @@ class WholeAnswer:
 
 
 def complete(asked: ChatCompletion) -> WholeAnswer:
-    """Returns the model's answer; the turn is remembered.
+    """Return the model's answer; the turn is remembered.
 
-    Where there is none, or it is cut off, the question is remembered alone. Raises as `relay` and its answer do.
+    If there is none, or it is cut off, only the question is remembered. Raises as `relay` and its answer do.
     """
-    # Its silence is bounded, its length is not.
+    # The model's silence is limited, but not the length of its answer.
     with deadline.without_limit():
         try:
             with relay(asked.model, asked.body, added=asked.added, slot_plan=_find_cache(asked)) as answer:
@@ -65,11 +66,11 @@ def complete(asked: ChatCompletion) -> WholeAnswer:
 
 
 def stream(asked: ChatCompletion) -> Generator[bytes]:
-    """Yields the events of the model's answer as they come; before the one that ends it, one that says what was given
-    and remembered. The first piece is empty and says that the model has begun.
+    """Yield the events of the model's answer as they come; the one before the last describes the given and remembered
+    memories. The first piece is empty and means that the model has begun.
 
-    An answer that breaks off or is cut off, or whose reader leaves, is not remembered: the question is, alone. Raises
-    as `relay` and its answer do.
+    If the answer breaks off or is cut off, or its reader leaves, only the question is remembered. Raises as `relay` and
+    its answer do.
     """
     answer: RelayedAnswer | None = None
     try:
@@ -77,7 +78,7 @@ def stream(asked: ChatCompletion) -> Generator[bytes]:
             yield b""
             yield from answer.events()
     except BaseException:
-        # Also a reader that leaves, who may do so when the answer is complete.
+        # A reader that leaves may do so when the answer is complete.
         _remember(asked, answer)
         raise
     remembered = _remember(asked, answer)
@@ -86,7 +87,7 @@ def stream(asked: ChatCompletion) -> Generator[bytes]:
 
 
 def _find_cache(asked: ChatCompletion) -> CachedPrefix | None:
-    """Finds the activation cache of what is told first, if there is one for the model and the caller names no slot."""
+    """Find the activation cache of the prefix, if there is one for the model and the caller names no slot."""
     given = asked.given
     if given is None or not given.prefix or "id_slot" in asked.body:
         return None
@@ -107,7 +108,7 @@ def _remember(asked: ChatCompletion, answer: RelayedAnswer | None = None) -> Rem
 
 
 def _last_chunk(completion: Completion, asked: ChatCompletion, remembered: RememberedChat) -> dict[str, Any]:
-    """Builds a chunk whose one choice says nothing: clients read the first choice of every chunk."""
+    """Build a chunk with one empty choice, because clients read the first choice of every chunk."""
     return {
         "id": "",
         "created": 0,
@@ -132,7 +133,7 @@ def _describe(asked: ChatCompletion, remembered: RememberedChat) -> dict[str, An
 
 
 def context_of(asked: ChatCompletion) -> dict[str, Any]:
-    """Tells what the model was given, and in whose name."""
+    """Describe the memories that the model was given, and the caller's namespace and session."""
     given = asked.given
     whose = {one: given.whose[one]["cube"] for one in given.numbers.values() if one in given.whose} if given else {}
     return {

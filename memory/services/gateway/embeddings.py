@@ -14,12 +14,12 @@ from memory.services.gateway.models import USUAL
 from memory.services.index.embedding_model import ActiveModel, active_model
 from memory.text.passages import spans
 
-# The bundled model reads 256 of its tokens at once, which these estimated ones are not more than, translations of
-# Chinese words included. Of a longer text the vector is the mean of its parts', of unit length.
+# The bundled model reads 256 of its tokens at once, and this many estimated tokens are never more than that, including
+# translations of Chinese words. The vector of a longer text is the mean of its parts, scaled to unit length.
 PART_TOKENS = 150
 # About half a minute of the bundled model on two cores.
 MAX_PARTS = 4_000
-# Between two looks at the request's time.
+# The number of texts between two checks of the request's time.
 _AT_ONCE = 128
 
 
@@ -31,14 +31,14 @@ class EmbeddingModelUnknown(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class TextVectors:
-    """Holds vectors, float32 [texts, dimensions] of unit length, and the name of the model that made them."""
+    """Vectors, float32 [texts, dimensions] of unit length, and the name of the model that made them."""
 
     model: str
     vectors: np.ndarray
 
 
 def embed_texts(texts: Sequence[str], *, model: str, dimensions: int | None) -> TextVectors:
-    """Embeds texts with the active model, which `model` may name, and whose vectors have `dimensions`.
+    """Embed texts with the active model; `model` may name it, and `dimensions` must be those of its vectors.
 
     Raises EmbeddingModelUnknown, EmbeddingUnavailable; InvalidInput for other dimensions or more than MAX_PARTS; and
     DeadlineExceeded.
@@ -66,7 +66,7 @@ def embed_texts(texts: Sequence[str], *, model: str, dimensions: int | None) -> 
 
 
 def _cut(model: ActiveModel, text: str) -> list[str]:
-    # Other models read a long text whole, or say that they do not.
+    # Other models read a long text completely, or report that they do not.
     if not model.is_minilm:
         return [text]
     return [text[start:end] for start, end in spans(text, tokens=PART_TOKENS, overlap=0)] or [text]

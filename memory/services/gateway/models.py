@@ -1,4 +1,4 @@
-"""Finds the chat model that a request of OpenAI's API means."""
+"""Finds the chat model for a request of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class ModelUnknown(NotFound):
 
 
 class ModelNotConfigured(LLMUnavailable):
-    """There is no chat model at all. Clients try a 503 again by themselves, which would not help."""
+    """There is no chat model at all. Clients repeat a 503 by themselves, which would not help, so the status is 404."""
 
     status = 404
     code = ErrorCode.MODEL_NOT_CONFIGURED.value
 
 
 def choose_model(name: str, namespace_id: int | None = None) -> ChatModel:
-    """The model called `name`; "" or USUAL for the usual one.
+    """Return the model called `name`; "" or USUAL means the usual one.
 
-    Raises ModelUnknown, which lists those that there are, and ModelNotConfigured where there is none.
+    Raises ModelUnknown, which lists the available models, and ModelNotConfigured if there is none.
     """
     there = list_models(namespace_id)
     if not there:

@@ -1,4 +1,5 @@
-"""Keeps responses for the requests that go on from them, as long as what they tell still stands."""
+"""Stores responses for requests that continue from them, as long as the memories of their conversation stay the
+same."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ log = logging.getLogger("memos.gateway")
 
 
 class ResponseUnknown(InvalidInput):
-    """No response of that name is kept; the status and the code are those of OpenAI's API."""
+    """No response of that name is stored; the status and the code are those of OpenAI's API."""
 
     code = ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND.value
 
@@ -37,7 +38,7 @@ class ResponseUnknown(InvalidInput):
 
 
 def find_response(scope: Scope, name: str) -> StoredResponse | None:
-    """Finds the response; None when it is not kept, or what is remembered of its talk no longer says the same."""
+    """Return the response; None if it is not stored, or memories of its conversation have changed."""
     try:
         found = responses.read(scope.namespace_id, name)
     except RedisAway:
@@ -46,7 +47,7 @@ def find_response(scope: Scope, name: str) -> StoredResponse | None:
 
 
 def find_latest(scope: Scope, session: str) -> StoredResponse | None:
-    """Finds the session's latest response, as `find_response` does."""
+    """Return the session's latest response, as `find_response` does."""
     try:
         name = responses.find_latest(scope.namespace_id, session)
     except RedisAway:
@@ -55,7 +56,7 @@ def find_latest(scope: Scope, session: str) -> StoredResponse | None:
 
 
 def delete_response(scope: Scope, name: str) -> bool:
-    """Deletes the response, and nothing of what is remembered of it; tells whether it was there.
+    """Delete the response, but no memories of it; return whether it existed.
 
     Raises WindowUnavailable.
     """
@@ -77,9 +78,10 @@ def keep_response(
     memory_ids: Collection[str],
     before: StoredResponse | None,
 ) -> bool:
-    """Keeps the response with all items of its talk, and what the memories of the talk say; tells whether it could.
+    """Store the response with all items of its conversation, and digests of its memories; return whether that
+    succeeded.
 
-    `memory_ids`: what was remembered of it. `before`: the response that it goes on from.
+    `memory_ids`: the memories made of it. `before`: the response that it continues from.
     """
     ids = {*memory_ids, *(before.told if before else ())}
     try:
@@ -90,7 +92,7 @@ def keep_response(
 
 
 def _say_now(scope: Scope, ids: Collection[str]) -> dict[str, str]:
-    """Maps the ids of memories that are told to digests of what they say."""
+    """Return digests of the memories' present texts, by id."""
     if not ids:
         return {}
     rows = Memory.objects.in_scope(scope).active().filter(pk__in=ids).annotate(digest=MD5("text"))

@@ -41,11 +41,10 @@ NOT_REMEMBERED = Degradation.TURN_NOT_REMEMBERED.value
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """Holds the last message of a caller in a session, after all earlier `messages`. `clock` gives the time of the
-    answer.
+    """The last message of a caller in a session, after all earlier `messages`. `clock` gives the time of the answer.
 
-    `beside`: namespaces that are searched as well; the turn is remembered in `scope` alone. `speaker`: the name of the
-    person who says it, "" when the message names no one. `is_aside`: a client asks for itself, and nobody says it.
+    `beside`: namespaces that are searched too; the turn is remembered only in `scope`. `is_aside`: a client asks for
+    its own purposes, and no person says it.
     """
 
     scope: Scope
@@ -57,7 +56,7 @@ class ChatTurn:
 
     @property
     def question(self) -> str:
-        """Returns the user's last message; "" if that is no text, or nobody says it."""
+        """Return the user's last message; "" if it is not a text, or no person says it."""
         place = find_last_said(self.messages)
         if place is None or self.is_aside:
             return ""
@@ -65,7 +64,7 @@ class ChatTurn:
 
     @property
     def speaker(self) -> str:
-        """Returns the name of the message's author; "" when the message names no one."""
+        """Return the name of the message's author; "" when the message names no one."""
         place = find_last_said(self.messages)
         name = "" if place is None else self.messages[place].get("name")
         return name[:128] if isinstance(name, str) else ""
@@ -73,8 +72,10 @@ class ChatTurn:
 
 @dataclass(frozen=True, slots=True)
 class GivenMemory:
-    """Holds the memories that a model was given for a turn. `numbers` maps a memory's number in the text, or p1, p2, …,
-    to its id; `memory_ids` also has the unnumbered ones, from the window. `pack` and `whose`: as of `QueryAnswer`.
+    """The memories that a model was given for a turn.
+
+    `numbers` maps a memory's number in the text, or p1, p2, …, to its id; `memory_ids` also has the unnumbered ones,
+    from the window. `pack` and `whose`: as of `QueryAnswer`.
     """
 
     prefix: str
@@ -88,14 +89,14 @@ class GivenMemory:
     whose: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def holds_of_others(self, namespace: str) -> bool:
-        """Tells whether the model was given a memory of another namespace."""
+        """Return whether the model was given a memory of another namespace."""
         return any(self.whose[one]["namespace"] != namespace for one in self.memory_ids if one in self.whose)
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedChat:
-    """Holds the memories that a turn became: the question and the answer; None if there is none. `gate`: what the gate
-    marked, suspects or kept out of them, by role."""
+    """The memories that a turn became: the question and the answer; None if there is none. `gate`: the gate's verdicts
+    with reasons, by role."""
 
     question: uuid.UUID | None = None
     answer: uuid.UUID | None = None
@@ -104,7 +105,7 @@ class RememberedChat:
 
 
 def recall(turn: ChatTurn) -> GivenMemory | None:
-    """Recalls memories for the user's last message; None if that is no text.
+    """Recall memories for the user's last message; None if it is not a text.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
@@ -135,7 +136,7 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
 
 
 def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: str) -> RememberedChat:
-    """Remembers the user's message, and the `answer` if there is one; each once, however often they are sent.
+    """Remember the user's message, and the `answer` if there is one; each once, however often they are sent.
 
     Turns that could not be stored are named in `degraded`: the caller has the answer, and must not lose it for that. An
     answer is linked to the memories that it quotes. An answer for which the model read another namespace is not
@@ -223,7 +224,7 @@ def _key(turn: ChatTurn, role: Role, told: Sequence[Message]) -> Idempotency:
 
 
 def _select_text(found: QueryAnswer) -> str:
-    """Returns the text, without the hits if nothing answers: a greeting needs no note that nothing was found."""
+    """Return the text, without the hits if none answers: a greeting needs no note that nothing was found."""
     if found.answerable:
         return found.rendered.text
     ends = [end.characters for end in found.rendered.breakpoints if end.section != PackSection.HITS]
@@ -231,7 +232,7 @@ def _select_text(found: QueryAnswer) -> str:
 
 
 def _list_shown_ids(found: QueryAnswer, section: PackSection) -> list[str]:
-    """Lists the ids of the memories that a section of the text shows."""
+    """Return the ids of the memories that a section of the text shows."""
     if section == PackSection.HITS and not found.answerable:
         return []
     (listed,) = [one for one in found.rendered.manifest["sections"] if one["section"] == section.value]

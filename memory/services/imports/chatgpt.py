@@ -1,4 +1,4 @@
-"""ChatGPT's export: `conversations.json`, or several of them where it is large."""
+"""Reads ChatGPT's export: `conversations.json`, or several of them if it is large."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.services.imports.source import SourceConversation
 
 ORIGIN = "chatgpt"
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
-# Messages that are left out by what they hold.
+# The reasons to leave out messages, by the type of their content.
 _REASONS = {
     "thoughts": "thought",
     "reasoning_recap": "thought",
@@ -25,7 +25,7 @@ _CITATIONS = ("citations", "content_references", "search_result_groups", "target
 
 
 def read(part: Part) -> Iterator[SourceConversation]:
-    """Each conversation as it was last shown: branches that were edited or regenerated away are left out."""
+    """Yield each conversation as it was last shown: branches that were edited or regenerated away are left out."""
     for number, raw in enumerate(read_items(part, "item"), start=1):
         yield read_conversation(
             raw, origin=ORIGIN, place=f"conversation {number}", find=_follow_current_node, read=_read, count=_count
@@ -40,7 +40,7 @@ def _count(raw: Any) -> int:
 
 
 def _follow_current_node(raw: dict[str, Any]) -> Exported:
-    """The conversation with the messages that lead to its current node, in their order."""
+    """Return the conversation with the messages that lead to its current node, in order."""
     mapping = raw["mapping"]
     way: dict[str, Any] = {}
     node: Any = raw.get("current_node")
@@ -60,7 +60,7 @@ def _follow_current_node(raw: dict[str, Any]) -> Exported:
 
 
 def _last_leaf(mapping: dict[str, Any]) -> str | None:
-    """The last message that none follows; the last of all where they go round in a circle."""
+    """Return the last message without a reply; the last of all if they form a cycle."""
     leaves = (name for name in reversed(mapping) if not mapping[name].get("children"))
     return next(leaves, next(reversed(mapping), None))
 

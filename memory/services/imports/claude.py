@@ -1,4 +1,4 @@
-"""Claude's export: `conversations.json`, `projects.json`, and what Claude keeps of a person in `memories.json`."""
+"""Reads Claude's export: `conversations.json`, `projects.json`, and Claude's memories of a person, `memories.json`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from memory.services.imports.source import (
 from memory.types import NewMemory
 
 ORIGIN = "claude"
-# What stands in `text` for a part that only newer programs show.
+# The placeholder in `text` for a part that only newer programs show.
 _PLACEHOLDER = "```\nThis block is not supported on your current device yet.\n```"
 
 
 def read(part: Part) -> Iterator[SourceConversation]:
-    """Each conversation, its messages with the text of what was attached to them."""
+    """Yield each conversation; its messages include the text of their attachments."""
     for number, raw in enumerate(read_items(part, "item"), start=1):
         yield read_conversation(
             raw, origin=ORIGIN, place=f"conversation {number}", find=_find, read=_read, count=_count
@@ -35,7 +35,7 @@ def read(part: Part) -> Iterator[SourceConversation]:
 
 
 def read_memories(part: Part) -> Iterator[SourceConversation]:
-    """What Claude keeps of the person and of each project; it has no dates."""
+    """Yield Claude's memories of the person and of each project; they have no dates."""
     for number, raw in enumerate(read_items(part, "item"), start=1):
         try:
             texts = [raw.get("conversations_memory"), *(raw.get("project_memories") or {}).values()]
@@ -47,7 +47,7 @@ def read_memories(part: Part) -> Iterator[SourceConversation]:
 
 
 def read_projects(part: Part) -> Iterator[SourceConversation]:
-    """The description, the instructions and the documents of each project."""
+    """Yield the description, the instructions and the documents of each project."""
     for number, raw in enumerate(read_items(part, "item"), start=1):
         try:
             texts = [raw.get("description"), raw.get("prompt_template")]
@@ -107,7 +107,7 @@ def _read(message: dict[str, Any]) -> ExportedMessage:
 
 
 def _add_whole(said: Said, whole: str) -> None:
-    """Adds `text` of a message, which usually repeats its parts, unless they say it already."""
+    """Add `text` of a message, which usually repeats its parts, unless they contain it already."""
     plain = whole.replace(_PLACEHOLDER, "").strip()
     own = "".join(plain.split())
     if own not in "".join("".join(said.pieces).split()):

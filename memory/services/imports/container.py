@@ -1,6 +1,6 @@
-"""Opens a file that people bring: plain, or a zip of which only the parts that are asked for are read, in place.
+"""Opens a file to import: plain, or a zip of which only the requested parts are read, in place.
 
-Nothing but a zip within a zip is unpacked to a disk, and what a zip says of itself is checked before any of it is read.
+Only a zip within a zip is unpacked to disk, and the directory of a zip is checked before any of it is read.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from memory.services.imports.source import UnreadableImport
 from memory.spool import open_folder
 from memory.zip_directory import UnsafeDirectory, check_directory
 
-# One conversation or page, the largest thing that is held at once.
+# The limit of one conversation or page, the largest object that is in memory at once.
 MAX_ITEM_BYTES = 64 * 1024**2
 MAX_MEMBERS = 200_000
 MAX_MEMBER_BYTES = 8 * 1024**3
-# A zip of zips of zips, and no further.
+# The levels of nested zips that are opened: a zip of zips of zips.
 MAX_LEVELS = 3
-# Text shrinks to a tenth; what shrinks to less than a two-hundredth, and is large, was made to.
+# Text shrinks to a tenth; a large file that shrinks to less than a two-hundredth is an attack.
 MAX_RATIO = 200
 RATIO_COUNTS_FROM = 16 * 1024**2
 _MAX_DIRECTORY_BYTES = 64 * 1024**2
 _HEAD_BYTES = 4096
 _CHUNK_BYTES = 1024**2
-# A text shows by its beginning how it is encoded.
+# The encoding of a text is detected by this much of its beginning.
 _LOOKED_AT_BYTES = 4 * 1024**2
 UTF_8 = "utf-8"
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
 _ENCRYPTED = 0x1
 _AGAIN = "Download it again"
-# What every program writes. The others take a dictionary as large as the file asks for.
+# The usual compressions. Others use a dictionary as large as the file demands.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# What files of other kinds begin with, and what to do about it.
+# The beginnings of other kinds of files, and what to do about each.
 _OTHERS = {
     b"\x1f\x8b": "is compressed by gzip: unpack it first",
     b"\x80": "is a Python pickle, which is never read: export as JSON",
@@ -58,9 +58,8 @@ _OTHERS = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file, or a member of a zip: its name in there (with its folders) and its bytes, read from the start each time
-    that it is opened. `guessed`: nothing in it says which `encoding` it has.
-    """
+    """A file, or a member of a zip: its name there (with its folders) and its bytes, read from the start each time that
+    it is opened. `guessed`: the `encoding` is not certain."""
 
     name: str
     size: int
@@ -74,7 +73,7 @@ class Part:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Its text as UTF-8, without a byte order mark. Raises UnreadableImport when it is damaged."""
+        """Open its text as UTF-8, without a byte order mark. Raises UnreadableImport when it is damaged."""
         with self.opened() as stream:
             try:
                 if self.encoding != UTF_8:
@@ -87,7 +86,7 @@ class Part:
                 raise UnreadableImport(f"{self.base} cannot be unpacked: {error}. Download the export again.") from None
 
     def read_text(self, remedy: str) -> str:
-        """All of it as text. Raises UnreadableImport with the `remedy` when it is too large or not UTF-8."""
+        """Read all of it as text. Raises UnreadableImport with the `remedy` when it is too large or not UTF-8."""
         with self.open() as stream:
             data = stream.read(MAX_ITEM_BYTES + 1)
         if len(data) > MAX_ITEM_BYTES:
@@ -98,7 +97,8 @@ class Part:
             raise UnreadableImport(f"{self.base} is not UTF-8: save it as UTF-8.") from None
 
     def with_encoding(self) -> Part:
-        """It, with the encoding that its beginning has; what is no text stays. Raises UnreadableImport."""
+        """Return the part with the encoding detected in its beginning; a part that is not text stays. Raises
+        UnreadableImport."""
         with self.open() as stream:
             beginning = stream.read(_LOOKED_AT_BYTES)
         if _is_binary(beginning):
@@ -110,15 +110,15 @@ class Part:
         return replace(self, encoding=encoding, guessed=guessed)
 
     def head(self) -> bytes:
-        """Its first bytes."""
+        """Return its first bytes."""
         with self.open() as stream:
             return stream.read(_HEAD_BYTES)
 
 
 def list_parts(path: Path, *, most: int = MAX_MEMBERS, kind: str = "An export") -> list[Part]:
-    """The file itself, or the members of a zip, of which a file of this `kind` has `most` at most.
+    """Return the file itself, or the members of a zip, of which a file of this `kind` has at most `most`.
 
-    Raises UnreadableImport for what is damaged, hostile or no text.
+    Raises UnreadableImport for a file that is damaged, hostile or not text.
     """
     if is_archive(path):
         return _list_members(path, most, kind)
@@ -128,15 +128,15 @@ def list_parts(path: Path, *, most: int = MAX_MEMBERS, kind: str = "An export") 
 
 
 def is_archive(path: Path) -> bool:
-    """Tell whether the file is a zip, by its first bytes."""
+    """Return whether the file is a zip, by its first bytes."""
     with path.open("rb") as stream:
         return stream.read(len(_ZIPS[0])) in _ZIPS
 
 
 def open_inner_zips(parts: Sequence[Part], *, packed: int) -> list[Part]:
-    """The parts, with its members in place of each that is a zip, whose name stands before theirs.
+    """Replace each part that is a zip by its members, whose names begin with that of the zip.
 
-    `packed` is the size of the file that they all come from, which bounds what they unpack to. Raises UnreadableImport.
+    `packed` is the size of the outer file, which limits the unpacked size. Raises UnreadableImport.
     """
     found, size = list(parts), 0
     for _ in range(MAX_LEVELS - 1):
@@ -157,7 +157,7 @@ def open_inner_zips(parts: Sequence[Part], *, packed: int) -> list[Part]:
 
 
 def is_zip(part: Part) -> bool:
-    """Tell whether a member of a zip is named as a zip."""
+    """Return whether a member of a zip is named as a zip."""
     return part.base.lower().endswith(".zip")
 
 
@@ -167,7 +167,7 @@ def _open_inner(part: Part) -> list[Part]:
         write_file(path, iter(partial(stream.read, _CHUNK_BYTES), b""), size=part.size)
         if not is_archive(path):
             raise UnreadableImport(f"{part.base} is no zip: {_AGAIN.lower()}, or take it out.")
-        # The file that is opened here outlives the folder.
+        # The opened file outlives the folder.
         return [replace(member, name=f"{part.name}/{member.name}") for member in list_parts(path)]
 
 
@@ -195,7 +195,7 @@ def _is_binary(beginning: bytes) -> bool:
 def _list_members(path: Path, most: int, kind: str) -> list[Part]:
     try:
         check_directory(path, most=most, most_bytes=_MAX_DIRECTORY_BYTES)
-        # It stays open as long as one of its parts is known.
+        # It stays open as long as one of its parts is referenced.
         archive = zipfile.ZipFile(path)
     except UnsafeDirectory as fault:
         remedy = f"{kind} has no more: nothing of it was read" if fault.is_too_large else _AGAIN
@@ -203,7 +203,7 @@ def _list_members(path: Path, most: int, kind: str) -> list[Part]:
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError) as error:
         raise UnreadableImport(f"The zip cannot be read: {error}. {_AGAIN}.") from None
     entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
-    # Each alone may be small, and several may be the same bytes.
+    # Each member alone may be small, and several may share the same bytes.
     if _is_bomb(sum(entry.file_size for entry in entries), path.stat().st_size):
         raise _refuse_bomb()
     return [_check_member(archive, entry) for entry in entries]
@@ -241,13 +241,13 @@ def _open_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
 
 
 class _RecodedStream:
-    """A stream of another encoding, read as UTF-8."""
+    """A stream in another encoding, read as UTF-8."""
 
     def __init__(self, stream: IO[bytes], encoding: str) -> None:
         self._text = io.TextIOWrapper(stream, encoding, newline="")
 
     def read(self, size: int = -1) -> bytes:
-        """Read about `size` bytes: as many characters. Raises UnreadableImport."""
+        """Read about `size` bytes: that number of characters. Raises UnreadableImport."""
         try:
             return self._text.read(size).encode()
         except UnicodeError:

@@ -1,4 +1,4 @@
-"""Which program a file comes from, by what is in it, and how it is read."""
+"""Recognises the program that a file comes from, by its content, and chooses the reader."""
 
 from __future__ import annotations
 
@@ -29,18 +29,16 @@ _READERS: dict[ImportFormat, Read] = {
     ImportFormat.PAM: pam.read_store,
     ImportFormat.PASTED: pasted.read,
 }
-# So many names of an object are looked at to know what it is.
+# The most names of an object that are read to recognise it.
 _NAMES = 50
-# Each JSON file and page of a zip is opened to know it.
+# The most JSON files and pages of a zip, each of which is opened to recognise it.
 MAX_CANDIDATES = 20_000
 _KNOWN = "the exports of ChatGPT, Claude and Gemini, dumps of mem0 and hindsight, PAM 1.0, and lines of `date - memory`"
 
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """A file whose format is known: the parts of it that are read, each with its reader, and how many files of a zip
-    are not.
-    """
+    """A file of a known format: the parts to read, each with its reader, and the number of other files in a zip."""
 
     format: ImportFormat
     parts: tuple[tuple[Part, Read], ...]
@@ -48,23 +46,23 @@ class Recognised:
 
     @property
     def notes(self) -> list[str]:
-        """Returns what was guessed of how its files are encoded, in sentences."""
+        """Return the guesses about encodings, in sentences."""
         return list(dict.fromkeys(note_guess(part.encoding) for part, _ in self.parts if part.guessed))
 
     def conversations(self) -> Iterator[SourceConversation]:
-        """All of it, from its beginning, in the same order each time. Raises UnreadableImport."""
+        """Yield all conversations from the beginning, in the same order each time. Raises UnreadableImport."""
         for part, read in self.parts:
             yield from read(part)
 
 
 def recognise(path: Path, *, format: ImportFormat | None = None) -> Recognised:
-    """What the file is; `format` says it where its content does not. Raises UnreadableImport."""
+    """Recognise the file; `format` decides if its content does not. Raises UnreadableImport."""
     parts = list_parts(path)
     if not is_archive(path):
         known, part, read = _recognise_part(parts[0], format)
         return Recognised(known, ((part, read),))
     found = _find_in(parts)
-    # Zips that somebody attached to a message are not looked into.
+    # Zips that were attached to a message are not opened.
     if not found and any(map(is_zip, parts)):
         parts = open_inner_zips(parts, packed=path.stat().st_size)
         found = _find_in(parts)
@@ -72,7 +70,7 @@ def recognise(path: Path, *, format: ImportFormat | None = None) -> Recognised:
 
 
 def _find_in(parts: Sequence[Part]) -> list[_Found]:
-    """The members of a zip that are of a known format."""
+    """Return the members of a zip that have a known format."""
     found: list[_Found] = []
     candidates = sorted(filter(_may_hold, parts), key=lambda part: part.name)
     if len(candidates) > MAX_CANDIDATES:
@@ -87,7 +85,7 @@ def _find_in(parts: Sequence[Part]) -> list[_Found]:
 
 
 def _choose(parts: Sequence[Part], found: Sequence[_Found], format: ImportFormat | None) -> Recognised:
-    """Of a zip, the parts of the one program that they come from; what else it has is counted."""
+    """Choose the parts of a zip that come from one program, and count its other files."""
     formats = {known for known, _, _ in found if known != ImportFormat.PASTED}
     if format is None and len(formats) > 1:
         names = ", ".join(sorted(formats))
@@ -104,7 +102,7 @@ def _may_hold(part: Part) -> bool:
 
 
 def _is_of_system(part: Part) -> bool:
-    """Tell whether macOS has added the member."""
+    """Return whether macOS has added the member."""
     return "__MACOSX" in PurePosixPath(part.name).parts
 
 
@@ -146,7 +144,7 @@ def _of_list(part: Part) -> tuple[ImportFormat, Read] | None:
 
 
 def _of_entry(entry: dict[str, Any]) -> ImportFormat | None:
-    """By the first entry of a list."""
+    """Recognise the format by the first entry of a list."""
     names = entry.keys()
     if "mapping" in names:
         return ImportFormat.CHATGPT
@@ -158,18 +156,18 @@ def _of_entry(entry: dict[str, Any]) -> ImportFormat | None:
 
 
 def _of_memory(names: Iterable[str]) -> ImportFormat | None:
-    """By the names that a memory, or a page of them, has."""
+    """Recognise the format by the names in a memory, or in a page of them."""
     has = set(names)
     if {"text", "fact_type"} <= has or "items" in has:
         return ImportFormat.HINDSIGHT
-    # Other files of exports name a user, too.
+    # Other files of exports name a user too.
     if "memory" in has or "results" in has or ("text" in has and has & set(OWNERS)):
         return ImportFormat.MEM0
     return None
 
 
 def _of_object(part: Part) -> tuple[ImportFormat, Read] | None:
-    """By the names of the object that the file is, or begins with."""
+    """Recognise the format by the names of the object that the file is, or begins with."""
     names: list[str] = []
     for name, value in read_names(part, most=_NAMES):
         if name == "schema" and value == CONVERSATION:
@@ -182,4 +180,4 @@ def _of_object(part: Part) -> tuple[ImportFormat, Read] | None:
 
 
 class UnknownFormat(UnreadableImport):
-    """A file of which nothing says what it is."""
+    """The format of the file cannot be recognised."""

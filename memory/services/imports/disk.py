@@ -1,4 +1,4 @@
-"""Room on the disks of files that are looked at, and of the database that `make run` starts."""
+"""Checks for room on the disks of temporary files, and of the database that `make run` starts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from django.db import connection
 
 from memory.errors import NoRoom
 
-# PostgreSQL and the others of a machine go on writing: so much of a disk stays free, and less of a small one.
+# This much of a disk stays free, or less of a small one, because PostgreSQL and other programs go on writing.
 LEFT_BYTES = 2**30
 _LEFT_SHARE = 20
 
 
 def write_file(path: Path, chunks: Iterable[bytes | memoryview], *, size: int = 0) -> None:
-    """Writes a file that has `size` bytes, as far as that is known. Raises NoRoom when the disk has none for it."""
+    """Write a file of `size` bytes, as far as that is known. Raises NoRoom when the disk has no room for it."""
     mend = "free some, or give MemOS another place by TMPDIR."
     _check_disk(path.parent, size, shown=path.parent.parent, mend=mend)
     try:
@@ -32,7 +32,7 @@ def write_file(path: Path, chunks: Iterable[bytes | memoryview], *, size: int = 
 
 
 def check_database(size: int) -> None:
-    """Raises NoRoom when `size` bytes more have no room in the database, where its disk is one of this machine."""
+    """Raise NoRoom when the database has no room for `size` more bytes, if its disk belongs to this machine."""
     folder = Path(settings.MEMOS_DATA_DIR) / "postgres"
     # `make run` starts the server of this folder, which listens on a socket.
     if str(connection.settings_dict["HOST"]).startswith("/") and folder.is_dir():

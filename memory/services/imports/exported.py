@@ -1,4 +1,4 @@
-"""Conversations as exports have them, made turns: each message is a turn, left out for a reason, or a fault."""
+"""Converts exported conversations to turns: each message becomes a turn, is left out for a reason, or is a fault."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ROLES = {"user": Role.USER, "assistant": Role.AGENT}
 
 @dataclass(slots=True)
 class ExportedMessage:
-    """A message of an export. `reason` says why it is no turn, where something other than a lack of text does."""
+    """A message of an export. `reason`: why it is not a turn, unless it only lacks text."""
 
     role: str
     said: Said
@@ -46,7 +46,8 @@ class ExportedMessage:
 
 @dataclass(slots=True)
 class Exported:
-    """A conversation of an export: its `messages` as the file has them, in their order, without those `left_out`."""
+    """A conversation of an export: its `messages` as the file has them, in order, without those counted in
+    `left_out`."""
 
     id: str
     title: Any = None
@@ -65,10 +66,10 @@ def read_conversation(
     read: Callable[[Any], ExportedMessage],
     count: Callable[[Any], int],
 ) -> SourceConversation:
-    """The turns of one entry of a file, in which `find` finds the messages and `read` reads each.
+    """Convert one entry of a file, in which `find` finds the messages and `read` reads each.
 
-    `count` counts the messages of the entry without either of them, whatever shape it has. What cannot be made out is
-    a fault: of the whole entry, or of one message.
+    `count` counts the messages of the entry without either of them, whatever its shape. Unreadable data are a fault: of
+    the whole entry, or of one message.
     """
     try:
         return _to_source(find(raw), origin=origin, place=place, read=read, count=count(raw))
@@ -79,7 +80,7 @@ def read_conversation(
 
 
 def describe_misshapen(error: Exception, *, origin: str, place: str, messages: int = 0) -> SourceConversation:
-    """What is reported of an entry that is MISSHAPEN, without what it holds; one without messages counts as one."""
+    """Return the report of an entry that is MISSHAPEN, without its content; one without messages counts as one."""
     fault = TranscriptFault(place, _describe(error, origin), turns=max(messages, 1))
     return SourceConversation("", faults=[fault], messages=fault.turns)
 
@@ -115,7 +116,8 @@ def _to_source(
 
 
 def _read_beginning(found: Exported, result: SourceConversation, place: str) -> datetime | None:
-    """When the conversation began. A date that is none costs no message: those without one of their own have none."""
+    """Return when the conversation began. An invalid date costs no message, which is then undated unless it has its own
+    date."""
     try:
         return read_moment(found.began_at, "time")
     except UnreadableTurn as fault:
@@ -127,14 +129,14 @@ def _make_turns(
     message: ExportedMessage, at: datetime | None, named: str, said: dict[str, Any], *, session: str
 ) -> list[SourceTurn]:
     memory = NewMemory(session, _ROLES[message.role].value, message.said.text, occurred_at=at)
-    # Where messages have no ids of their own, what they say and when tells them apart.
+    # Messages without ids are identified by their content and time.
     own = message.id or f"{at}:{memory.role}:{memory.text}"
     origin = {**said, "message": message.id, "model": message.model}
     return list(make_turns(f"{named}:{own}", memory, origin))
 
 
 def _find_reason(message: ExportedMessage) -> str:
-    """Why a message without a text is no turn; empty for one with a text."""
+    """Return why a message without a text is not a turn; '' for one with a text."""
     if message.role not in _ROLES:
         return message.role or "other_role"
     if clean(message.said.text).strip():

@@ -1,4 +1,4 @@
-"""Gemini's activity as Google Takeout gives it: `MyActivity.json`, or the page `MyActivity.html`."""
+"""Reads Gemini's activity as Google Takeout exports it: `MyActivity.json`, or the page `MyActivity.html`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memory.services.imports.source import METADATA_KEY, SourceConversation, Sou
 from memory.types import session_of_day
 
 ORIGIN = "gemini"
-# The activity comes newest first: all of its text is held to be put in order.
+# The limit of the text: the activity comes newest first, so all of it is kept in memory to be sorted.
 MAX_HELD_CHARS = 256 * 1024**2
 _CONVERSATION = re.compile(r"/c/([a-zA-Z0-9_-]+)")
 _CELL = re.compile(r'<div\s+class="outer-cell')
-# What stands before a prompt in the title of an entry, in the languages of the page's reader.
+# The word before a prompt in the title of an entry, in the languages of the page.
 _PROMPTED = re.compile(r"(?:Prompted|Solicitou|Solicitó|Demandé|Angefordert|Richiesto)(?:\s+|$)", re.IGNORECASE)
 _USER, _ASSISTANT = "user", "assistant"
 
 
 def read(part: Part) -> Iterator[SourceConversation]:
-    """The activity, a conversation for each that it names, and for each day where it names none."""
+    """Yield the activity: a conversation for each that it names, and one for each day of the rest."""
     found: list[SourceConversation] = []
     held = 0
     for number, raw in enumerate(read_items(part, "item"), start=1):
@@ -43,7 +43,7 @@ def read(part: Part) -> Iterator[SourceConversation]:
 
 
 def read_html(part: Part) -> Iterator[SourceConversation]:
-    """The same of the page, in any of the languages that the package knows."""
+    """Yield the activity of the page, in any of the languages that the package knows."""
     from portable_ai_memory.converters.google import GoogleConverter  # noqa: PLC0415 - half a second, for who imports
 
     html = part.read_text("Choose JSON as the format in Google Takeout.")
@@ -52,7 +52,7 @@ def read_html(part: Part) -> Iterator[SourceConversation]:
     messages = [_read_message(message, began) for page in pages for message in page.messages]
     if not messages:
         raise UnreadableImport("The page holds no activity: choose JSON as the format in Google Takeout.")
-    # Each entry has a prompt, but for those that the package cannot make out.
+    # Each entry has a prompt, except the ones that the package cannot read.
     unread = len(_CELL.findall(html)) - sum(message.role == _USER for message in messages)
     found = Exported("page", messages=messages, left_out=Counter({"no_text": unread}) if unread > 0 else Counter())
     conversation = read_conversation(
@@ -67,7 +67,7 @@ def read_html(part: Part) -> Iterator[SourceConversation]:
 
 
 def _read_message(message: Any, began: datetime) -> ExportedMessage:
-    """A message of the package, which dates what has no date by the clock."""
+    """Convert a message of the package, which dates undated messages by the clock."""
     at = message.created_at
     return ExportedMessage(str(message.role), Said([message.content.text]), at=at.isoformat() if at < began else None)
 
@@ -86,7 +86,7 @@ def _count(raw: Any) -> int:
 
 
 def _find(raw: dict[str, Any]) -> Exported:
-    """An entry of the activity: what was asked and answered, in its title, its details or its interactions."""
+    """Return an entry of the activity: questions and answers in its title, its details or its interactions."""
     named = _CONVERSATION.search(raw.get("titleUrl") or "")
     texts: list[tuple[str, Any]] = [(_USER, _PROMPTED.sub("", raw.get("title") or ""))]
     for detail in raw.get("details") or ():
@@ -107,7 +107,7 @@ def _find(raw: dict[str, Any]) -> Exported:
 
 
 def _name(conversation: SourceConversation, *, is_named: bool) -> SourceConversation:
-    """The conversation under a name that is the same each time: the package makes one up for what has none."""
+    """Name the conversation the same each time: the package invents names for unnamed ones."""
     conversation.turns = [_name_turn(turn, is_named=is_named) for turn in conversation.turns]
     return conversation
 
@@ -124,7 +124,7 @@ def _name_turn(turn: SourceTurn, *, is_named: bool) -> SourceTurn:
 
 
 def _join(found: list[SourceConversation]) -> Iterator[SourceConversation]:
-    """One conversation for each session, the oldest first."""
+    """Yield one conversation for each session, oldest first."""
     sessions: dict[str, SourceConversation] = {}
     first = datetime.min.replace(tzinfo=UTC)
     turns = [turn for conversation in found for turn in conversation.turns]

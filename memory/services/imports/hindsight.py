@@ -1,4 +1,5 @@
-"""The memories that hindsight lists (`GET …/memories/list`): its answer, several of them in a list, or the items."""
+"""Reads the memories that hindsight lists (`GET …/memories/list`): its answer, several of them in a list, or the
+items."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ ORIGIN = "hindsight"
 
 
 def read(part: Part) -> Iterator[SourceConversation]:
-    """Each fact under its document; what it tells of an agent's own doing is the agent's."""
+    """Yield each fact under its document; a fact about an agent's own actions is the agent's."""
     yield from read_singles(_list_entries(part), _read_memory)
 
 

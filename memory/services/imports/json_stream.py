@@ -1,4 +1,4 @@
-"""Reads a JSON file of any size one value at a time, and refuses what would take the memory of the machine."""
+"""Reads a JSON file of any size one value at a time, and refuses files that would exhaust the machine's memory."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from ijson.common import JSONError
 from memory.services.imports.container import MAX_ITEM_BYTES, Part
 from memory.services.imports.source import UnreadableImport
 
-# How deep a conversation may be nested.
+# The deepest nesting that is read.
 MAX_LEVELS = 100
 _STARTS = frozenset({"start_map", "start_array"})
 _ENDS = frozenset({"end_map", "end_array"})
 
 
 def read_items(part: Part, prefix: str, *, lines: bool = False) -> Iterator[Any]:
-    """The values at `prefix` as ijson names it: `item` are those of a list, `results.item` those of a member.
+    """Yield the values at `prefix` in the syntax of ijson: `item` for those of a list, `results.item` for those of a
+    member.
 
     `lines`: one value after the other, as in JSON lines. Raises UnreadableImport.
     """
@@ -32,7 +33,8 @@ def read_items(part: Part, prefix: str, *, lines: bool = False) -> Iterator[Any]
 
 
 def read_names(part: Part, *, most: int) -> Iterator[tuple[str, Any]]:
-    """The first names of the object that the file is, each with its value if that is plain. Raises UnreadableImport."""
+    """Yield the first names of the object that the file is, each with its value if that is plain. Raises
+    UnreadableImport."""
     with part.open() as stream, _saying_why():
         source = _BoundedStream(stream)
         name, level, found = "", 0, 0
@@ -70,7 +72,7 @@ def _guard(events: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _describe(error: Exception) -> str:
-    """What is wrong, without what the parser quotes: that may be anything."""
+    """Describe the error without the parser's quotation, which may contain anything."""
     first = error.args[0] if error.args else ""
     says = first.decode("utf-8", "replace") if isinstance(first, bytes) else str(first)
     if isinstance(error, UnicodeDecodeError) or "UTF8" in says:
@@ -81,7 +83,7 @@ def _describe(error: Exception) -> str:
 
 
 class _BoundedStream:
-    """A stream that is read until one value takes more than MAX_ITEM_BYTES."""
+    """A stream that raises when one value takes more than MAX_ITEM_BYTES."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""The memories that mem0 gives out: what `get_all` of its clients answers, pages of it, a list, or JSON lines."""
+"""Reads mem0's memories: the answer of `get_all` of its clients, pages of it, a list, or JSON lines."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ ORIGIN = "mem0"
 
 
 def read(part: Part) -> Iterator[SourceConversation]:
-    """Each memory with its owners, metadata, categories and expiration date; `created_at` is when it was said. One of
-    an agent and no user is what the agent said.
+    """Yield each memory with its owners, metadata, categories and expiration date; `created_at` is when it was said.
+
+    A memory with an agent but no user was said by the agent.
     """
     yield from read_singles(_list_entries(part), _read_memory)
 

@@ -1,4 +1,4 @@
-"""Portable AI Memory 1.0: a store of memories, and conversations, one a file."""
+"""Reads Portable AI Memory 1.0: a store of memories, and conversations, one a file."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _ACTIVE = "active"
 
 
 def read_store(part: Part) -> Iterator[SourceConversation]:
-    """Each active memory of a store; those that are superseded, retracted or archived are left out."""
+    """Yield each active memory of a store; superseded, retracted and archived ones are left out."""
     yield from read_singles(read_items(part, "memories.item"), _read_memory)
 
 
 def read_one_conversation(part: Part) -> Iterator[SourceConversation]:
-    """The conversation that the file is; of branches the one of its last message."""
+    """Yield the conversation in the file; of branches, the one with the last message."""
     for raw in read_items(part, ""):
         yield read_conversation(raw, origin=ORIGIN, place="conversation", find=_find, read=_read_message, count=_count)
 
@@ -80,7 +80,7 @@ def _read_message(message: Any) -> ExportedMessage:
 
 
 def _find_abandoned(messages: Sequence[Any]) -> set[str]:
-    """The ids of the messages that do not lead to the last one, where their ways part."""
+    """Return the ids of the messages in branches that do not lead to the last message."""
     parents = {message.id: message.parent_id for message in messages}
     replies: dict[str, list[str]] = {}
     for identity, parent in parents.items():
@@ -132,7 +132,7 @@ def _read_memory(value: Any) -> Iterator[SourceTurn]:
 
 
 def _own_session(own: dict[str, Any]) -> str:
-    """The session that it had in MemOS; empty for none, and for a document's chunk."""
+    """Return the session that the memory had in MemOS; '' for none, and for a document's chunk."""
     name = own.get("session_id")
     if not isinstance(name, str) or name.startswith(SESSION_PREFIX):
         return ""
@@ -140,7 +140,7 @@ def _own_session(own: dict[str, Any]) -> str:
 
 
 def _describe(error: ValueError) -> str:
-    """The fields that are wrong, without their values."""
+    """Name the invalid fields, without their values."""
     faults = error.errors() if hasattr(error, "errors") else []
     said = [f"`{'.'.join(str(part) for part in fault['loc']) or 'memory'}`: {fault['type']}" for fault in faults[:3]]
     return "is no memory of PAM 1.0 (" + "; ".join(said)[:200] + ")"

@@ -1,6 +1,6 @@
-"""Collects the text of a message of an export, and counts by kind the parts that give none.
+"""Collects the text of an exported message, and counts by kind the parts without text.
 
-A part of an unknown kind gives the text under the usual names; words under any other name are counted as `other`.
+A part of an unknown kind contributes the text under the usual names; words under other names are counted as `other`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 CITATION, MEDIA, OTHER, THOUGHT, TOOL = "citation", "media", "other", "thought", "tool"
 
-# Where parts hold text, in the order in which it is read.
+# The names under which parts hold text, in the order of reading.
 _TEXT_NAMES = (
     "title", "text", "snippet", "result", "summary", "content", "parts", "output", "output_str", "transcript",
     "caption", "extracted_content",
@@ -24,18 +24,18 @@ _MEDIA_WORDS = ("pointer", "image", "audio", "video", "file")
 
 @dataclass(slots=True)
 class Said:
-    """Holds the pieces of a message's text, and how many of its parts are left out, by kind."""
+    """The pieces of a message's text, and the numbers of its parts that are left out, by kind."""
 
     pieces: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def text(self) -> str:
-        """Join the pieces, each on a line."""
+        """Return the pieces, each on a line."""
         return "\n".join(self.pieces)
 
     def add(self, part: Any) -> None:
-        """Takes a part: a text, a list of parts, or an object by its kind."""
+        """Add a part: a text, a list of parts, or an object by its kind."""
         if isinstance(part, str):
             self._say(part)
         elif isinstance(part, list):
@@ -45,7 +45,7 @@ class Said:
             self._add_object(part)
 
     def add_file(self, file: Mapping[str, Any]) -> None:
-        """Takes the text that was read out of a file, under the file's name; a file without one is counted."""
+        """Add the text that was extracted from a file, under the file's name; a file without one is counted."""
         content = Said()
         content.add({name: value for name, value in file.items() if name in _TEXT_NAMES})
         if content.pieces:
@@ -56,7 +56,7 @@ class Said:
         self.left_out += content.left_out
 
     def count(self, kind: str, values: Any) -> None:
-        """Counts the entries of a list that are left out; what is no list, if it is there, is one."""
+        """Count the entries of a list that are left out; any other value, if present, counts as one."""
         self.left_out[kind] += len(values) if isinstance(values, list) else bool(values)
         self.left_out += Counter()
 
@@ -94,7 +94,7 @@ class Said:
 
 
 def _has_words(values: Iterable[Any]) -> bool:
-    """Tell whether a text of several words is among the values, at any depth."""
+    """Return whether a text of several words is among the values, at any depth."""
     for value in values:
         if isinstance(value, str) and len(value.split()) > 1:
             return True

@@ -1,4 +1,4 @@
-"""Memories that were copied out of an assistant: one a line, `[date saved, if known] - memory`."""
+"""Reads memories that were copied out of an assistant: one a line, `[date saved, if known] - memory`."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _FORMATS = (
 
 
 def read(part: Part) -> Iterator[SourceConversation]:
-    """Each line as what the person said on its date; lines without one have none. Raises UnreadableImport."""
+    """Yield each line as something that the person said on its date, if it has one. Raises UnreadableImport."""
     text = part.read_text("Give it in several files.")
     yield from read_singles(text.splitlines(), _read_line, noun="line")
 
 
 def is_line(head: bytes) -> bool:
-    """Whether a file that begins with a bracket begins with a line of `[date] - memory`."""
+    """Return whether a file that begins with a bracket begins with a line of `[date] - memory`."""
     return _LINE.match(head.decode("utf-8", "replace").split("\n", 1)[0].strip()) is not None
 
 
@@ -67,7 +67,7 @@ def _read_line(line: str) -> Iterator[SourceTurn]:
 
 
 def _read_date(text: str) -> datetime | None:
-    """The moment (UTC) that a date names; a month is its first day. None when it is not one."""
+    """Return the moment (UTC) that a date names; a month is its first day. None for anything else."""
     plain = re.sub(r"\s+", " ", text.strip().strip("*`"))
     try:
         return to_utc(datetime.fromisoformat(plain))

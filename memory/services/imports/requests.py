@@ -1,4 +1,5 @@
-"""Files that people send: looked at, kept for the job that takes them in, followed, cancelled. `run` takes them in."""
+"""Accepts files to import: checks them, stores them for the job that imports them, reports progress, and cancels
+them."""
 
 from __future__ import annotations
 
@@ -33,9 +34,9 @@ from memory.services.tenancy.namespaces import lock_namespace
 from memory.spool import open_folder
 from memory.types import Access, Idempotency, ListFilter, Scope
 
-# The job may take so long; it goes on in another one after half of it.
+# The time limit of a job in seconds; after half of it, the import goes on in another job.
 JOB_SECONDS = 600
-# Files that wait or are taken in: they lie in the database.
+# The most unfinished imports of a namespace, because their files lie in the database.
 MAX_OPEN = 10
 PREVIEW_SECONDS = 10.0
 _PART_BYTES = 1024 * 1024
@@ -44,9 +45,9 @@ _MAX_NAME_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ImportUpload:
-    """A file as it was sent, in `chunks`, or the one that came as the upload `upload_id`.
+    """A file as it was sent, in `chunks`, or as the upload `upload_id`.
 
-    `format` None: told by its content. `speaker` said what the user said.
+    `format`: None detects it from the content. `speaker`: the name of the user who speaks.
     """
 
     name: str = ""
@@ -57,9 +58,9 @@ class ImportUpload:
 
 
 def preview_import(scope: Scope, upload: ImportUpload, *, now: datetime) -> dict[str, Any]:
-    """What the file holds and what would become of it, as `to_dict` has it. Nothing is stored.
+    """Return the content of the file and what would become of it, in the form of `to_dict`. Stores nothing.
 
-    Raises InvalidInput; NotFound and Conflict for an upload that cannot be used.
+    Raises InvalidInput; NotFound and Conflict for an unusable upload.
     """
     upload, arrived = _find_upload(scope, upload)
     with _spool(upload, arrived) as path:
@@ -83,11 +84,11 @@ def preview_import(scope: Scope, upload: ImportUpload, *, now: datetime) -> dict
 def start_import(
     scope: Scope, upload: ImportUpload, *, now: datetime, idempotency: Idempotency | None = None
 ) -> MemoryImport:
-    """Keeps the file, and queues the job that takes it in.
+    """Store the file, and queue the job that imports it.
 
-    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others of the namespace are not over,
-    IdempotencyConflict, NotFound where the import of a repeated request is no longer known, and NotFound and Conflict
-    for an upload that cannot be used.
+    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN other imports of the namespace are
+    unfinished, IdempotencyConflict, NotFound if a repeated request's import is no longer known, and NotFound and
+    Conflict for an unusable upload.
     """
     make = partial(_start_import, lambda: scope, upload, now=now)
     return _make_once(make, actor=scope.actor, idempotency=idempotency, now=now)
@@ -101,9 +102,9 @@ def start_import_into_new(
     now: datetime,
     idempotency: Idempotency | None = None,
 ) -> MemoryImport:
-    """As `start_import`, of a file that was sent, into a namespace that is not there.
+    """Start the import of a sent file into a new namespace. See `start_import`.
 
-    It is made (`make_scope`) with the import, and goes again when the import ends without having brought anything:
+    The namespace is created (`make_scope`) with the import, and removed again when the import ends without result:
     refused, failed or cancelled.
     """
     make = partial(_start_import, make_scope, upload, is_new=True, now=now)
@@ -114,7 +115,7 @@ def _make_once(
     make: Callable[[], MemoryImport], *, actor: str, idempotency: Idempotency | None, now: datetime
 ) -> MemoryImport:
     def find(import_id: uuid.UUID) -> MemoryImport:
-        # Its namespace may be gone again.
+        # Search all namespaces, because its own may be gone again.
         row = MemoryImport.objects.across_namespaces().filter(id=import_id, actor=actor).first()
         if row is None:
             raise _not_found(import_id)
@@ -163,7 +164,7 @@ def _store_parts(row: MemoryImport, path: Path) -> None:
 
 
 def find_import(access: Access, *, import_id: uuid.UUID) -> MemoryImport:
-    """An import of a namespace that the caller reaches. Raises NotFound."""
+    """Return an import of a namespace that the caller reaches. Raises NotFound."""
     row = MemoryImport.objects.reachable_by(access).filter(id=import_id).first()
     if row is None:
         raise _not_found(import_id)
@@ -173,7 +174,7 @@ def find_import(access: Access, *, import_id: uuid.UUID) -> MemoryImport:
 def list_imports(
     access: Access, *, wanted: ListFilter, cursor: uuid.UUID | None
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Imports, the newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
+    """Return the imports, newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
     rows = narrow(MemoryImport.objects.reachable_by(access), access, wanted)
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
@@ -185,7 +186,7 @@ def list_imports(
 
 
 def cancel_import(access: Access, *, import_id: uuid.UUID, now: datetime) -> MemoryImport:
-    """Ends an import that is not over; what it has taken in stays. Raises NotFound, Conflict for one that is over."""
+    """Cancel an unfinished import; turns imported so far stay. Raises NotFound, and Conflict for a finished import."""
     with transaction.atomic():
         row = MemoryImport.objects.reachable_by(access).filter(id=import_id).select_for_update().first()
         if row is None:
@@ -199,7 +200,7 @@ def cancel_import(access: Access, *, import_id: uuid.UUID, now: datetime) -> Mem
 
 
 def end(row: MemoryImport, *, actor: str, now: datetime) -> None:
-    """Ends the locked import: its file goes. Inside the caller's transaction."""
+    """Finish the locked import and delete its file. Inside the caller's transaction."""
     row.finished_at = now
     row.save()
     is_refused = bool(row.problem or row.cancelled_at is not None)
@@ -218,9 +219,9 @@ def end(row: MemoryImport, *, actor: str, now: datetime) -> None:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes imports that were asked for a week ago, with their files; returns how many.
+    """Delete imports older than MEMOS_JOBS_KEEP_DAYS, with their files; return how many.
 
-    One that is not over stays as long as its job: a job that failed waits for a person.
+    An unfinished import stays as long as it has a job: a failed job waits for a person.
     """
     oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
     deleted = 0
@@ -237,7 +238,7 @@ def forget(*, now: datetime) -> int:
 
 
 def to_dict(row: MemoryImport, *, namespace: str | None = None, state: str | None = None) -> dict[str, Any]:
-    """How an import stands, as clients see it."""
+    """Return the progress and result of an import as clients see them."""
     moments = ("first_at", "last_at", "created_at", "finished_at")
     plain = (
         "name", "format", "speaker", "conversations", "messages", "turns", "left_out", "parts_left_out", "unreadable",
@@ -259,18 +260,18 @@ def to_dict(row: MemoryImport, *, namespace: str | None = None, state: str | Non
 
 
 def state_of(row: MemoryImport) -> str:
-    """How far it is, by its row if it is over, else by its job."""
+    """Return the state of the import: by its row if it is finished, else by its newest job."""
     if row.cancelled_at is not None:
         return ImportState.CANCELLED.value
     if row.finished_at is not None:
         return ImportState.FAILED.value if row.problem else ImportState.DONE.value
     state = _jobs_of(row).values_list("state", flat=True).first() or JobState.DISCARDED
-    # One that has ended without the import being over has asked for the next.
+    # A job that ended before the import was finished has queued the next one.
     return ImportState.RUNNING.value if state == JobState.DONE else str(state)
 
 
 def name_of(row: MemoryImport) -> str:
-    """The name of its namespace, also of one that was made for it and that is gone again."""
+    """Return the name of the import's namespace, even if it was created for the import and is gone again."""
     found = Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first()
     return str(found or row.made_namespace)
 
@@ -303,7 +304,7 @@ def _new_import(scope: Scope, upload: ImportUpload, *, format: ImportFormat, siz
 
 
 def _find_upload(scope: Scope, upload: ImportUpload) -> tuple[ImportUpload, Upload | None]:
-    """The file, with name and bytes of the upload that it came as, if it did. Raises NotFound, Conflict."""
+    """Return the file with the name and bytes of the upload that it came as, if any. Raises NotFound, Conflict."""
     if upload.upload_id is None:
         return upload, None
     arrived = uploads.find_whole(scope, upload.upload_id)
@@ -312,7 +313,7 @@ def _find_upload(scope: Scope, upload: ImportUpload) -> tuple[ImportUpload, Uplo
 
 @contextmanager
 def _spool(upload: ImportUpload, arrived: Upload | None) -> Iterator[Path]:
-    """The file on a disk, while it is looked at. Its name there is none of its sender's, but for how it ends."""
+    """Write the file to disk while it is read; yield its path, which keeps only the suffix of the sender's name."""
     suffix = Path(upload.name).suffix.lower()
     with open_folder() as folder:
         path = folder / f"file{suffix if suffix in ('.zip', '.json', '.jsonl', '.html') else '.txt'}"
@@ -321,7 +322,7 @@ def _spool(upload: ImportUpload, arrived: Upload | None) -> Iterator[Path]:
 
 
 def _jobs_of(row: MemoryImport) -> QuerySet[Job]:
-    """Its jobs, the newest first."""
+    """Return the jobs of the import, newest first."""
     arguments = [row.namespace_id, str(row.id)]
     jobs = Job.objects.filter(namespace_id=row.namespace_id, kind=queue.IMPORT.name, arguments=arguments)
     return jobs.order_by("-id")

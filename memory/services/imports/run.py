@@ -1,6 +1,5 @@
-"""Takes a file in, batch by batch. What a batch adds and how far the import is are stored in one transaction: a run
-that broke off goes on where it ended.
-"""
+"""Imports a file, batch by batch. Each batch and the progress are stored in one transaction: an interrupted run
+continues where it ended."""
 
 from __future__ import annotations
 
@@ -35,15 +34,15 @@ _FILE_GONE = "The file is there no longer: an erasure has taken it away. Send it
 
 
 class ImportStopped(Exception):
-    """The import was cancelled, or another worker is at it: what this one was about to store is not stored."""
+    """The import was cancelled, or another worker continues it: the present batch must not be stored."""
 
 
 def carry_out(
     *, namespace_id: int, import_id: uuid.UUID, now: Callable[[], datetime], seconds: float = JOB_SECONDS / 2
 ) -> int:
-    """Takes in what is left of the file; returns how many turns it dealt with. After `seconds` it queues the rest.
+    """Import the rest of the file; return how many turns were processed. After `seconds` the rest is queued.
 
-    One that is over stays as it is.
+    A finished import stays as it is.
     """
     deadline = time.monotonic() + seconds
     row = MemoryImport.objects.filter(namespace_id=namespace_id, id=import_id).first()
@@ -67,24 +66,24 @@ def carry_out(
 
 
 def _survey(row: MemoryImport, recognised: Recognised) -> None:
-    """Notes what the file holds, so that progress has an end."""
+    """Count the content of the file, so that the progress has an end."""
     values = look_over(recognised).to_dict()
     row.turns = values["turns"]
     MemoryImport.objects.filter(namespace_id=row.namespace_id, id=row.id).update(**values)
 
 
 class _Progress:
-    """How far an import is: stored with what it takes in, unless somebody else has stored something meanwhile."""
+    """The progress of an import, stored with each batch unless another worker has stored a batch meanwhile."""
 
     def __init__(self, row: MemoryImport, dealt_with: int) -> None:
         self.dealt_with = dealt_with
         self._row = row
         self._degraded = set(row.degraded)
-        # What is stored: that, or what was to be stored last, if it was.
+        # The possible stored values: this one, or the one after the last batch, if that was committed.
         self._known = {dealt_with}
 
     def take_all_in(self, recognised: Recognised, *, now: Callable[[], datetime], deadline: float) -> bool:
-        """Takes in what is left; False when the time is over before the end. Raises ImportStopped."""
+        """Import the rest; return False when the time is over before the end. Raises ImportStopped."""
         row, started = self._row, time.monotonic()
         scope = Scope(row.namespace_id, name_of(row), row.actor, str(row.id))
         for batch in in_batches(islice(list_turns(recognised, speaker=row.speaker), self.dealt_with, None)):
@@ -92,14 +91,14 @@ class _Progress:
             self._degraded |= counts.degraded
             self.dealt_with += len(batch)
             runner.report(self.dealt_with, max(self.dealt_with, row.turns))
-            # Looking for the place again costs seconds where a file is large.
+            # Share the worker rarely, because finding the position again takes seconds in a large file.
             is_time_to_share = time.monotonic() - started > SLICE_SECONDS and runner.do_others_wait()
             if is_time_to_share or time.monotonic() > deadline:
                 return False
         return True
 
     def finish(self, *, now: datetime, problem: str = "") -> None:
-        """Ends the import."""
+        """Finish the import."""
         with transaction.atomic():
             stored = self._lock()
             stored.problem, stored.degraded = problem[:_MAX_PROBLEM_CHARS], sorted(self._degraded)
@@ -124,7 +123,7 @@ class _Progress:
 
 @contextmanager
 def _file_of(row: MemoryImport) -> Iterator[Path]:
-    """The file on a disk, while it is taken in. Raises UnreadableImport when it was erased."""
+    """Write the file to disk while it is imported; yield its path. Raises UnreadableImport when it was erased."""
     parts = ImportPart.objects.filter(namespace_id=row.namespace_id, import_id=row.id).order_by("number")
     sent = parts.values_list("data", flat=True).iterator(chunk_size=8)
     with open_folder() as folder:

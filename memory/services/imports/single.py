@@ -1,4 +1,4 @@
-"""What the readers of single memories share: those that follow each other in one session make a conversation."""
+"""Joins single memories to conversations: consecutive memories of the same session form one."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from memory.services.imports.source import SourceConversation, SourceTurn
 from memory.text.transcripts import TranscriptFault, UnreadableTurn
 
-# So many memories at most are handed on as one conversation.
+# The most memories of one conversation.
 _MOST = 500
 
 
 class LeftOut(Exception):
-    """A memory that is not taken in on purpose; the message is the reason, as the report counts it."""
+    """The memory is left out on purpose; the message is the reason for the report."""
 
 
 def read_singles(
     entries: Iterable[Any], read_one: Callable[[Any], Iterator[SourceTurn]], *, noun: str = "memory"
 ) -> Iterator[SourceConversation]:
-    """The turns that `read_one` makes of each entry; `noun` names an entry in faults (`memory 7`)."""
+    """Yield the turns that `read_one` makes of each entry; `noun` names an entry in faults (`memory 7`)."""
     current = SourceConversation("")
     for number, entry in enumerate(entries, start=1):
         turns: list[SourceTurn] = []

@@ -1,4 +1,4 @@
-"""What the readers of files make of them: conversations with turns, each with what tells it from all others."""
+"""Defines the common result of the readers: conversations with turns, each with a key that identifies it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from memory.text.transcripts import TranscriptFault, UnreadableTurn, check_metad
 from memory.types import NewMemory
 
 MAX_TITLE_CHARS = 200
-# Longer ones are hashed: each message of a conversation has its id in its key, each piece of a text the whole key.
+# Longer ids are hashed: the key of each message contains its conversation's id, and that of each piece the whole key.
 MAX_ID_CHARS = 200
 _MAX_KEY_CHARS = 100_000
-# A text that is its own key has no more pieces than this, for all but the last are at least half of what a memory may
-# have. The key of more pieces is an id, and shorter.
+# A text that is its own key has at most this many pieces, because all but the last have at least half the length of a
+# memory. With more pieces the key is an id, and shorter.
 _FEW_PIECES = 2 * _MAX_KEY_CHARS // MAX_TEXT_CHARS
 _MAX_CHARS_OF_MANY = 1_000
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
-# What PostgreSQL cannot keep, and halves of characters.
+# Characters that PostgreSQL cannot store: NUL, and single surrogates.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTurn:
-    """A turn of a file. `key` is the same in each file that has the turn: its ids there, or else what it says.
+    """A turn of a file. `key` is the same in each file that has the turn: its ids there, or else its content.
 
-    A message that is longer than a memory may be becomes several turns; this is the `piece`, from 1 on.
+    A message that is longer than a memory may be becomes several turns; this one is the `piece`, from 1 on.
     """
 
     key: str
@@ -44,11 +44,11 @@ class SourceTurn:
 
 @dataclass(slots=True)
 class SourceConversation:
-    """A conversation of a file, its turns in their order.
+    """A conversation of a file, with its turns in order.
 
-    `messages` is how many the file has of it, as its reader counts them. Each is a turn (several where it is long), is
-    counted by reason in `left_out`, which is on purpose, or is one of the `faults`, which cannot be read.
-    `parts_left_out` counts by kind what messages that are turns hold beside their text.
+    `messages`: their number in the file, as its reader counts them. Each is a turn (or several if it is long), is
+    counted by reason in `left_out` if that is on purpose, or is one of the `faults` if it cannot be read.
+    `parts_left_out` counts by kind the parts of messages besides their text.
     """
 
     session: str
@@ -60,14 +60,14 @@ class SourceConversation:
 
 
 class UnreadableImport(InvalidInput):
-    """A file that is refused as a whole; the message says why and how to mend it."""
+    """A file that is refused as a whole; the message gives the reason and the remedy."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, detail={"field": "file"})
 
 
 def name_session(*parts: str) -> str:
-    """The session of a conversation: its parts if they are plain ids, else the hash of those that are not."""
+    """Return the session of a conversation: its parts, each hashed unless it is a plain id."""
     name = "/".join(part if _PLAIN_ID.fullmatch(part) else hashlib.sha256(part.encode()).hexdigest() for part in parts)
     if len(name) <= 128 and not name.startswith(SESSION_PREFIX):
         return name
@@ -75,18 +75,20 @@ def name_session(*parts: str) -> str:
 
 
 def shorten_key(key: str, most: int) -> str:
-    """The key, or its hash if it has more than `most` characters."""
+    """Return the key, or its hash if it has more than `most` characters."""
     return key if len(key) <= most else hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def clean(text: str) -> str:
-    """The text with U+FFFD in place of NUL and of halves of characters, which cannot be stored."""
+    """Replace characters that cannot be stored (NUL and single surrogates) by U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def make_turns(key: str, memory: NewMemory, origin: Mapping[str, Any]) -> Iterator[SourceTurn]:
-    """The turn, or several where its text is longer than a memory may be; `origin` says in its metadata where it came
-    from. Raises UnreadableTurn.
+    """Yield the turn, or several if its text is longer than a memory may be; `origin` describes its origin in the
+    metadata.
+
+    Raises UnreadableTurn.
     """
     text = clean(memory.text).strip()
     if not text:
@@ -103,7 +105,8 @@ def make_turns(key: str, memory: NewMemory, origin: Mapping[str, Any]) -> Iterat
 
 
 def read_moment(value: Any, name: str) -> datetime | None:
-    """The moment (UTC) of an ISO 8601 text or a number, None for none. Raises UnreadableTurn, without the value."""
+    """Return the moment (UTC) of an ISO 8601 text or a number, None for none. Raises UnreadableTurn, without the
+    value."""
     if value is None or value in ("", 0):
         return None
     try:
@@ -115,7 +118,8 @@ def read_moment(value: Any, name: str) -> datetime | None:
 
 
 def to_utc(moment: datetime) -> datetime:
-    """The moment in UTC; one without an offset is UTC already. Raises UnreadableTurn beyond the years there are."""
+    """Return the moment in UTC; one without an offset is UTC already. Raises UnreadableTurn beyond the supported
+    years."""
     try:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except OverflowError:
@@ -123,7 +127,7 @@ def to_utc(moment: datetime) -> datetime:
 
 
 def check_object(value: Any) -> dict[str, Any]:
-    """The value, which must be a JSON object. Raises UnreadableTurn."""
+    """Return the value, which must be a JSON object. Raises UnreadableTurn."""
     if not isinstance(value, dict):
         raise UnreadableTurn("is not a JSON object")
     return value

@@ -1,4 +1,4 @@
-"""What a file holds, before any of it is taken in: conversations, dates, and how many turns the gate would stop."""
+"""Surveys a file before it is imported: conversations, dates, and how many turns the gate would stop."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memory.text.transcripts import TranscriptFault
 from memory.types import Scope
 
 SHOWN_FAULTS = 20
-# So many turns are shown to the gate by a preview, and looked up: more say little more.
+# The most turns that a preview has judged and looked up, because more would add little.
 JUDGED_TURNS = 2_000
 _MAX_REASON_CHARS = 200
 
 
 @dataclass(slots=True)
 class ImportSurvey:
-    """What a file holds, as `SourceConversation` has it. `faults` are the first of the `unreadable` messages,
-    `notes` say what was guessed.
+    """The content of a file, counted as in `SourceConversation`. `faults`: the first of the `unreadable` messages;
+    `notes`: guesses about the file.
 
-    Of a preview `gate` counts verdicts of the first `judged` turns, of which `present` are there already; without
+    In a preview, `gate` counts the verdicts on the first `judged` turns, of which `present` exist already; without
     `complete` the time was over before the end of the file.
     """
 
@@ -54,7 +54,7 @@ class ImportSurvey:
         return len(self.sessions)
 
     def add(self, conversation: SourceConversation) -> None:
-        """Counts what the conversation has."""
+        """Count the content of the conversation."""
         self.messages += conversation.messages
         self.left_out += conversation.left_out
         self.parts_left_out += conversation.parts_left_out
@@ -70,9 +70,8 @@ class ImportSurvey:
             self.last_at = max([*moments, *([self.last_at] if self.last_at else [])])
 
     def add_rest(self, recognised: Recognised) -> None:
-        """Counts, when all conversations are added, the files of a zip that were not read, and as unreadable those
-        messages that are neither turns nor counted.
-        """
+        """Count, after all conversations, the files of a zip that were not read, and messages that are neither turns
+        nor counted, which are unreadable."""
         if recognised.files_left_out:
             self.parts_left_out["file"] += recognised.files_left_out
         missing = self.messages - self._taken - self.left_out.total() - self.unreadable
@@ -85,7 +84,7 @@ class ImportSurvey:
             self.faults.append({"place": fault.place, "reason": fault.reason[:_MAX_REASON_CHARS]})
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts, by the names that the API has for them."""
+        """Return the counts by their names in the API."""
         return {
             "format": self.format.value,
             "conversations": self.conversations,
@@ -102,20 +101,20 @@ class ImportSurvey:
 
 
 def name_speaker(conversation: SourceConversation, speaker: str) -> SourceConversation:
-    """The conversation; what the user says in it is `speaker`'s, unless it names another."""
+    """Attribute the user's turns of the conversation to `speaker`, unless they name another one."""
     if speaker:
         conversation.turns = [_name_speaker(turn, speaker) for turn in conversation.turns]
     return conversation
 
 
 def list_turns(recognised: Recognised, *, speaker: str) -> Iterator[SourceTurn]:
-    """Every turn of the file, in the same order each time. Raises UnreadableImport."""
+    """Yield every turn of the file, in the same order each time. Raises UnreadableImport."""
     for conversation in recognised.conversations():
         yield from name_speaker(conversation, speaker).turns
 
 
 def look_over(recognised: Recognised) -> ImportSurvey:
-    """Read the whole file. Raises UnreadableImport."""
+    """Survey the whole file. Raises UnreadableImport."""
     survey = ImportSurvey(recognised.format, notes=recognised.notes)
     for conversation in recognised.conversations():
         survey.add(conversation)
@@ -124,7 +123,7 @@ def look_over(recognised: Recognised) -> ImportSurvey:
 
 
 def preview(scope: Scope, recognised: Recognised, *, speaker: str, seconds: float) -> ImportSurvey:
-    """What the file holds and what would become of it, as far as that is known in `seconds`. Nothing is stored.
+    """Survey the file and judge its turns, as far as `seconds` allow. Stores nothing.
 
     Raises UnreadableImport.
     """

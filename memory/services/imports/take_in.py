@@ -1,4 +1,4 @@
-"""Takes turns of a file in through ingest, each once only: in one transaction with the note that it came."""
+"""Ingests turns of a file, each only once: in one transaction with the record that it was imported."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from memory.services.ingestion.ingest import ingest_batch
 from memory.types import Outcome, Scope
 
 BATCH = 200
-# Two imports of the same turns at once: who comes second looks again.
+# The attempts to import the same turns concurrently: the second import looks them up again.
 _ATTEMPTS = 3
 
 
 @dataclass(slots=True)
 class ImportCounts:
-    """Counts what became of turns: `new` memories, some of them `redacted`; `present` from an earlier import; `gone`:
-    taken in once and deleted since, which are not brought back; and those that the gate `quarantined` or `rejected`.
-    `degraded` is as in `Ingested`.
-    """
+    """The numbers of turns by outcome: `new` memories, some of them `redacted`; `present` from an earlier import;
+    `gone`, imported once and deleted since, which are not restored; and `quarantined` or `rejected` by the gate.
+    `degraded`: as in `Ingested`."""
 
     turns: int = 0
     new: int = 0
@@ -40,7 +39,7 @@ class ImportCounts:
     degraded: set[str] = field(default_factory=set)
 
     def add(self, other: ImportCounts) -> None:
-        """Counts those of `other` as well."""
+        """Add the counts of `other`."""
         for name in ("turns", "new", "present", "gone", "redacted", "quarantined", "rejected"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.degraded |= other.degraded
@@ -53,9 +52,8 @@ def take_in(
     now: datetime,
     record: Callable[[ImportCounts], None] = lambda _: None,
 ) -> ImportCounts:
-    """Remembers those of `turns` that did not come before. `record` is called within each transaction that stores some
-    of them, with their counts.
-    """
+    """Remember the `turns` that were not imported before. `record` is called within each transaction that stores some
+    of them, with their counts."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             return _take_in(scope, turns, now=now, record=record)
@@ -63,7 +61,7 @@ def take_in(
             if attempt == _ATTEMPTS:
                 raise
         except InvalidInput:
-            # The gate refuses the name of a session: those of the others are taken in.
+            # The gate refuses the name of a session: import the turns of the others.
             if len(turns) == 1:
                 return _reject(turns, record=record)
             half = len(turns) // 2
@@ -74,14 +72,14 @@ def take_in(
 
 
 def in_batches(turns: Iterable[SourceTurn]) -> Iterator[list[SourceTurn]]:
-    """The turns, BATCH at a time."""
+    """Yield the turns, BATCH at a time."""
     waiting = iter(turns)
     while batch := list(itertools.islice(waiting, BATCH)):
         yield batch
 
 
 def count_known(scope: Scope, turns: Sequence[SourceTurn]) -> int:
-    """Returns how many of the turns came in before."""
+    """Return how many of the turns were imported before."""
     return len(_find_known(scope, [_key_of(scope, turn) for turn in turns]))
 
 
@@ -134,7 +132,7 @@ def _find_known(scope: Scope, keys: Sequence[uuid.UUID]) -> dict[uuid.UUID, uuid
 
 
 def _count_kept(scope: Scope, ids: Sequence[uuid.UUID]) -> int:
-    """Returns how many of the memories are there, or wait in the quarantine."""
+    """Return how many of the memories exist, or wait in the quarantine."""
     if not ids:
         return 0
     kept = set(Memory.objects.in_scope(scope).filter(pk__in=ids).values_list("pk", flat=True))

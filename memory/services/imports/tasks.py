@@ -13,12 +13,12 @@ __all__ = ["forget_imports", "import_memories"]
 
 
 def import_memories(namespace_id: int, import_id: str, *, now: datetime) -> int:
-    """Takes in what is left of a file; returns how many turns it dealt with."""
+    """Import the rest of a file; return how many turns were processed."""
     return run.carry_out(namespace_id=namespace_id, import_id=UUID(import_id), now=timezone.now)
 
 
 def forget_imports(*, now: datetime) -> int:
-    """Deletes old imports that are over, and uploads that nothing uses."""
+    """Delete old imports, and unused uploads; return the number of imports."""
     try:
         uploads.forget(now=now)
     finally:

@@ -1,6 +1,7 @@
-"""Files too large for one request: announced, sent in parts, and used by an import or a load.
+"""Receives files too large for one request: announced, sent in parts, and used by an import or a load.
 
-The parts lie in the database, once: what uses the file reads them there, and its end deletes them.
+The parts are stored in the database only once: the job that uses the file reads them there, and deletes them at its
+end.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from memory.services.tenancy.empty_namespace import lock_to_remove, remove_if_em
 from memory.services.tenancy.namespaces import lock_namespace
 from memory.types import Access, Scope
 
-# What one request brings: at 150 KB a second it is here within the time that a request has.
+# The size of a part: at 150 KB a second it arrives within the time of a request.
 PART_BYTES = 4 * 1024**2
-# Files of one sender in a namespace that nothing has used yet, which have MEMOS_MAX_UPLOAD_BYTES together.
+# The most unused files of one sender in a namespace; together they may have MEMOS_MAX_UPLOAD_BYTES.
 MAX_OPEN = 5
-# What all of a namespace, whoever sent it and also what is in use, may have: as many times that.
+# The limit for a whole namespace, with all senders and files in use, as a multiple of that of one sender.
 SENDERS = 4
 KEEP = timedelta(hours=24)
-# So many of the parts that are missing are named.
+# The most missing parts that are listed.
 SHOWN_MISSING = 1_000
 MAX_NAME_CHARS = 200
 _SLICE_BYTES = 1024**2
@@ -43,11 +44,11 @@ _SLICES = PART_BYTES // _SLICE_BYTES
 def start_upload(
     scope: Scope, *, name: str, size: int, sha256: str = "", replaces: bool = False, now: datetime
 ) -> Upload:
-    """Announces a file of `size` bytes, whose parts follow. `sha256` (hex): what all of it must have.
+    """Announce a file of `size` bytes, whose parts follow. `sha256` (hex): the expected digest of the file.
 
-    With `replaces`, the caller's own in the namespace that nothing uses go. Raises InvalidInput for more than
-    MEMOS_MAX_UPLOAD_BYTES, or where no request can bring a part, Conflict while the caller has MAX_OPEN others there or
-    no room beside them, or the namespace SENDERS times as much, NoRoom, NamespaceGone.
+    With `replaces`, the caller's unused uploads in the namespace are deleted. Raises InvalidInput for more than
+    MEMOS_MAX_UPLOAD_BYTES, or if no request can carry a part, Conflict when the caller or the namespace has too many
+    files or bytes, NoRoom, NamespaceGone.
     """
     return _start(lambda: scope, name=name, size=size, sha256=sha256, replaces=replaces, now=now)
 
@@ -55,8 +56,10 @@ def start_upload(
 def start_upload_into_new(
     make_scope: Callable[[], Scope], *, name: str, size: int, sha256: str = "", now: datetime
 ) -> Upload:
-    """As `start_upload`, into a namespace that is not there: it is made (`make_scope`) with the upload, and goes again
-    with it, or with what uses it and comes to nothing, as long as nobody has stored or announced anything else there.
+    """Announce a file for a new namespace, which is created (`make_scope`) with the upload. See `start_upload`.
+
+    The namespace is removed with the upload, or with an import or load that fails, unless something else was stored or
+    announced in it.
     """
     return _start(make_scope, name=name, size=size, sha256=sha256, is_new=True, now=now)
 
@@ -104,7 +107,7 @@ def _start(
 
 
 def find_upload(access: Access, *, upload_id: uuid.UUID) -> Upload:
-    """An upload of the caller's own, in a namespace that it reaches. Raises NotFound."""
+    """Return an upload of the caller in a namespace that it reaches. Raises NotFound."""
     row = Upload.objects.reachable_by(access).filter(id=upload_id, actor=access.actor).first()
     if row is None:
         raise _not_found(upload_id)
@@ -112,11 +115,11 @@ def find_upload(access: Access, *, upload_id: uuid.UUID) -> Upload:
 
 
 def store_part(access: Access, *, upload_id: uuid.UUID, number: int, read: Callable[[int], bytes]) -> Upload:
-    """Keeps part `number`, from 0 on, of PART_BYTES each but for the last; one that is sent again takes its place.
+    """Store part `number`, counted from 0, of PART_BYTES each except the last; a part that is sent again is replaced.
 
-    `read` gives as many of its bytes as it is asked for, b"" at the end.
+    `read` returns as many of its bytes as requested, b"" at the end.
 
-    Raises NotFound, Conflict for an upload that is used, InvalidInput for a part of another length, NoRoom.
+    Raises NotFound, Conflict for an upload in use, InvalidInput for a part of another length, NoRoom.
     """
     row = find_upload(access, upload_id=upload_id)
     parts = count_parts(row)
@@ -145,7 +148,7 @@ def store_part(access: Access, *, upload_id: uuid.UUID, number: int, read: Calla
 
 
 def delete_upload(access: Access, *, upload_id: uuid.UUID) -> None:
-    """Deletes one that nothing uses, and a namespace that was made for it, if that is empty.
+    """Delete an unused upload, and a namespace that was created for it, if that is empty.
 
     Raises NotFound, Conflict.
     """
@@ -155,7 +158,7 @@ def delete_upload(access: Access, *, upload_id: uuid.UUID) -> None:
 
 
 def find_whole(scope: Scope, upload_id: uuid.UUID) -> Upload:
-    """An upload of the caller's own, in the scope's namespace, all of which is here and which nothing has used.
+    """Return a complete, unused upload of the caller in the scope's namespace.
 
     Raises NotFound, Conflict.
     """
@@ -173,14 +176,15 @@ def find_whole(scope: Scope, upload_id: uuid.UUID) -> Upload:
 
 
 def use(row: Upload, *, by: uuid.UUID) -> None:
-    """Gives the file to the import or cube's file `by`. Inside the caller's transaction. Raises NotFound, Conflict."""
+    """Assign the file to the import or cube's file `by`. Inside the caller's transaction. Raises NotFound, Conflict."""
     stored = _lock_unused(Upload.objects.filter(namespace_id=row.namespace_id, id=row.id), row.id)
     stored.used_by = by
     stored.save(update_fields=["used_by"])
 
 
 def read_slices(row: Upload) -> Iterator[bytes]:
-    """All bytes of an upload, in order. Raises UnreadableImport at the end when they are not those announced."""
+    """Yield all bytes of an upload, in order. Raises UnreadableImport at the end when their digest is not the announced
+    one."""
     digest = hashlib.sha256()
     for data in _list_slices(row.namespace_id, row.id):
         digest.update(data)
@@ -193,22 +197,22 @@ def read_slices(row: Upload) -> Iterator[bytes]:
 
 
 def read_used(namespace_id: int, *, by: uuid.UUID) -> Iterator[bytes]:
-    """All bytes of what `by` uses, in order; nothing when it uses none, or an erasure has taken it away.
+    """Yield all bytes of the upload that `by` uses, in order; nothing if there is none, or an erasure has deleted it.
 
-    Raises as `read_slices`: a part may have been sent again after the file was looked at.
+    Raises as `read_slices`: a part may have been sent again after the file was checked.
     """
     for row in Upload.objects.filter(namespace_id=namespace_id, used_by=by):
         yield from read_slices(row)
 
 
 def end_use(namespace_id: int, *, by: uuid.UUID) -> None:
-    """Deletes what `by` used. Inside the caller's transaction."""
+    """Delete the upload that `by` used. Inside the caller's transaction."""
     for row in Upload.objects.filter(namespace_id=namespace_id, used_by=by):
         _delete(row)
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes uploads that nothing has used in KEEP, and namespaces that were made for these; returns how many."""
+    """Delete uploads that were not used within KEEP, and namespaces that were created for these; return how many."""
     deleted = 0
     for row in Upload.objects.across_namespaces().filter(used_by=None, created_at__lt=now - KEEP):
         with transaction.atomic(), _takes_namespace_away(row):
@@ -219,19 +223,19 @@ def forget(*, now: datetime) -> int:
 
 
 def count_parts(row: Upload) -> int:
-    """How many parts the file has."""
+    """Return the number of parts of the file."""
     return -(-row.size // PART_BYTES)
 
 
 def list_missing(row: Upload) -> list[int]:
-    """The numbers of the parts that are not here."""
+    """Return the numbers of the missing parts."""
     own = UploadPart.objects.filter(namespace_id=row.namespace_id, upload_id=row.id)
     here = {number // _SLICES for number in own.values_list("number", flat=True)}
     return [number for number in range(count_parts(row)) if number not in here]
 
 
 def to_dict(row: Upload) -> dict[str, Any]:
-    """How an upload stands, as clients see it."""
+    """Return an upload's progress as clients see it."""
     missing = list_missing(row)
     name = Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first()
     return {
@@ -251,7 +255,7 @@ def to_dict(row: Upload) -> dict[str, Any]:
 
 
 def _check_room(scope: Scope, size: int) -> None:
-    """Raises Conflict where `size` bytes more are too many for the caller, or for the namespace."""
+    """Raise Conflict if `size` more bytes are too many for the caller, or for the namespace."""
     most, goes = settings.MEMOS_MAX_UPLOAD_BYTES, f"go by themselves after {KEEP // timedelta(hours=1)} hours"
     there = Upload.objects.in_scope(scope)
     own = there.filter(actor=scope.actor, used_by=None)
@@ -278,13 +282,13 @@ def _check_room(scope: Scope, size: int) -> None:
 
 
 def _add_up(rows: QuerySet[Upload]) -> tuple[int, int]:
-    """How many files and bytes."""
+    """Return the number of files and of bytes."""
     found = rows.aggregate(files=Count("id"), bytes=Sum("size"))
     return found["files"], found["bytes"] or 0
 
 
 def _read_slice(read: Callable[[int], bytes]) -> bytes:
-    """_SLICE_BYTES, fewer at the end only: a part has no more slices than its numbers."""
+    """Read _SLICE_BYTES, fewer only at the end: a part must not have more slices than its numbers."""
     data = b""
     while len(data) < _SLICE_BYTES and (more := read(_SLICE_BYTES - len(data))):
         data += more
@@ -315,7 +319,7 @@ def _refuse_used(row: Upload) -> None:
 
 @contextmanager
 def _takes_namespace_away(row: Upload) -> Iterator[None]:
-    """Around the deletion of the upload: a namespace that was made for it goes, too, if it is empty then."""
+    """Wrap the deletion of the upload: a namespace that was created for it is removed too, if it is empty then."""
     may_be_empty = row.made_namespace and lock_to_remove(row.namespace_id)
     yield
     if may_be_empty:

@@ -1,4 +1,4 @@
-"""Counts which terms many memories of a large namespace hold; a search leaves those for last."""
+"""Counts the memories that hold common terms of large namespaces; searches read these terms last."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from memory.models.queries import index as queries
 from memory.retrieval.arms.rare_terms import COMMON
 from memory.services.index.sizes import list_large
 
-# Counted again when the namespace has changed by this share: weights of terms are logarithms of their shares.
+# Terms are counted again when the namespace has changed by this share. That is enough, because the weight of a term
+# depends on the logarithm of its share.
 _DRIFT = 0.1
 
 
 def keep_up(*, seconds: float = float("inf")) -> int:
-    """Counts the common terms of the large namespaces that need it, and returns how many; a second run finds none.
+    """Counts the common terms of large namespaces that need it; returns the number of namespaces.
 
-    Ends after about `seconds` and goes on in the next run. One run at a time, another does nothing.
+    It ends after about `seconds`, and the next run continues. It does nothing while another run is at work.
     """
     deadline = time.monotonic() + seconds
     counted = 0
@@ -32,9 +33,10 @@ def keep_up(*, seconds: float = float("inf")) -> int:
 
 
 def count(namespace_id: int, *, memories: int) -> bool:
-    """Counts the common terms of a namespace of so many memories, if they were not or it has changed much since.
+    """Counts the common terms of a namespace with that many memories, unless the last counts are still good enough.
 
-    Reads all postings of the namespace (half a million memories: a few seconds). Tells whether it counted.
+    It reads all postings of the namespace, which takes a few seconds for half a million memories. Returns whether it
+    counted.
     """
     counted = Corpus.objects.filter(namespace_id=namespace_id).values_list("memories", flat=True).first()
     if counted is not None and abs(memories - counted) <= _DRIFT * counted:

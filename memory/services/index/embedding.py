@@ -1,4 +1,4 @@
-"""Vectors of what is being written, made in the request where that does not take long."""
+"""Makes the vectors of memories that are being written, within the request if that does not take long."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from memory.text.passages import passages
 
 log = logging.getLogger("memos.embedding")
 
-# What a request waits for (about half a minute of the bundled model on two cores); with more, the worker embeds.
+# A request waits for at most this many passages (about half a minute of the bundled model on two cores); the worker
+# embeds larger ones.
 INLINE_PASSAGES = 6_000
-# A batch of more memories is embedded while the rest of it is looked at and written, in parts of so many passages: few,
-# so that the first are soon on their way, and enough for a good many runs of the model each.
+# A batch of more than BESIDE_MEMORIES memories is embedded while the caller checks and writes it, in parts of
+# BESIDE_PASSAGES: few, so that the first part begins early, but enough for efficient runs of the model.
 BESIDE_MEMORIES = 64
 BESIDE_PASSAGES = 64
 PARTS_LEFT = 2
-# Of one memory: a turn with more is a document, whose sender does not wait for its vectors (a quarter of a second).
+# A memory with more passages is left to the worker (this many take a quarter of a second): such turns are documents,
+# whose senders do not wait for vectors.
 INLINE_PASSAGES_EACH = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Vectors, float32 [passages, dimensions], and the stored model that made them.
+    """Holds vectors, float32 [passages, dimensions], and the id of the stored model that made them.
 
-    `places` says of each row the memory (its place in what was embedded) and the passage in it, both from 0.
+    `places` has for each row the place of the memory in the embedded batch, and its passage, both from 0.
     """
 
     model_id: int
@@ -42,11 +44,11 @@ class Embedded:
 
     @property
     def memories(self) -> set[int]:
-        """The places of the memories that have vectors."""
+        """Returns the places of the memories that have vectors."""
         return {memory for memory, _ in self.places}
 
     def only(self, memories: Sequence[int]) -> Embedded:
-        """What belongs to some of the memories, given by their places, which are counted anew."""
+        """Returns the vectors of some of the memories, given by their places; these are renumbered from 0."""
         place_of = {memory: place for place, memory in enumerate(memories)}
         rows = [row for row, (memory, _) in enumerate(self.places) if memory in place_of]
         places = [(place_of[self.places[row][0]], self.places[row][1]) for row in rows]
@@ -55,36 +57,39 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Vectors that are being made: the model, and the places of the memories that will have some."""
+    """Holds the model of vectors that are being made, and the places of the memories that will have some."""
 
     model_id: int
     memories: set[int]
 
     def only(self, memories: Sequence[int]) -> Expected:
-        """As `Embedded.only`."""
+        """Selects some of the memories, as `Embedded.only` does."""
         return Expected(self.model_id, {place for place, memory in enumerate(memories) if memory in self.memories})
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Texts that `model` is embedding meanwhile, if it does that at all."""
+    """Holds texts that `model` is already embedding; `pending` is None if it embeds only when asked for the result."""
 
     model: ActiveModel
     texts: list[str]
     pending: Pending | None
 
     def embed(self, model: ActiveModel, texts: list[str]) -> np.ndarray:
-        """As `model.embed`; what was begun is waited for, if it is the same. Raises EmbeddingUnavailable."""
+        """Embeds texts as `model.embed` does, or waits for the vectors if they have been begun for the same texts.
+
+        Raises EmbeddingUnavailable.
+        """
         if self.pending is None or (model, texts) != (self.model, self.texts):
             return model.embed(texts)
         return model.check(self.pending.result())
 
 
 class BatchEmbedding:
-    """Vectors of memories that come in parts: of many, made beside what the caller does meanwhile.
+    """Makes the vectors of memories that are added in parts; many memories are embedded in parallel to the caller.
 
-    A few, and those of a model that is called over the network, are made when they are waited for. Leaving it as a
-    context manager gives up what was not begun.
+    A small batch, and vectors of a model that is called over the network, are only made in `wait`. At its end, the
+    context manager cancels the parts that were not begun.
     """
 
     def __init__(self, memories: int) -> None:
@@ -108,16 +113,16 @@ class BatchEmbedding:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def begin(self, passages: Sequence[str]) -> None:
-        """Has the passages of a memory embedded that will probably be added: it is looked at meanwhile."""
+        """Starts to embed the passages of a memory that will probably be added, while the caller checks it."""
         with suppress(EmbeddingUnavailable):
-            # It may not be let in, and then it chooses no model either.
+            # The gate may refuse the memory, which must not activate a model then.
             model = active_model(choose=False)
             provider = model.provider
             if isinstance(provider, EmbedsElsewhere):
                 self._begun = Begun(model, list(passages), provider.start(passages))
 
     def add(self, memories: Sequence[Sequence[str]]) -> None:
-        """Takes in further memories, each given as its passages (`passages_to_embed`)."""
+        """Adds memories, each given as its passages (`passages_to_embed`)."""
         first = len(self._memories)
         self._memories += memories
         if self._pool is None or self._model is None:
@@ -135,17 +140,17 @@ class BatchEmbedding:
 
     @property
     def expected(self) -> Expected | None:
-        """What `wait` answers if nothing goes wrong, or None when nothing is being made meanwhile."""
+        """Returns the vectors that `wait` will return if nothing fails, or None if none are made in parallel."""
         if self._pool is None or self._model is None or not self._places:
             return None
         return Expected(self._model.id, {place for place, _ in self._places})
 
     def wait_for_most(self) -> None:
-        """Until no more than PARTS_LEFT are in the making: whoever locks rows from then on locks them for a moment."""
+        """Waits until at most PARTS_LEFT parts are left, so that a caller who then locks rows holds them briefly."""
         wait(self._making[:-PARTS_LEFT])
 
     def wait(self) -> Embedded | None:
-        """The vectors of all that was added, as `embed_short_or_none` has them. Nothing is expected from then on."""
+        """Returns the vectors of all added memories, as `embed_short_or_none` does; `expected` is None afterwards."""
         expected, self._model = self.expected, None
         if expected is None:
             return embed_short_or_none(self._memories, begun=self._begun)
@@ -158,7 +163,7 @@ class BatchEmbedding:
 
 
 def embed_memories(memories: Sequence[Sequence[str]], *, begun: Begun | None = None) -> Embedded:
-    """Vectors of memories, each given as its passages (`embedded_passages`). Raises EmbeddingUnavailable."""
+    """Embeds memories, each given as its passages (`passages_to_embed`). Raises EmbeddingUnavailable."""
     model = active_model()
     texts = [text for own in memories for text in own]
     vectors = model.embed(texts) if begun is None else begun.embed(model, texts)
@@ -167,9 +172,9 @@ def embed_memories(memories: Sequence[Sequence[str]], *, begun: Begun | None = N
 
 
 def embed_or_none(memories: Sequence[Sequence[str]], *, begun: Begun | None = None) -> Embedded | None:
-    """As `embed_memories`, but None (logged) when the worker will make the vectors.
+    """Embeds memories as `embed_memories` does, or returns None if the worker must do it, which is logged.
 
-    That is so when the provider is away, and when there are more than INLINE_PASSAGES.
+    The worker must do it if the provider is unavailable, or if there are more than INLINE_PASSAGES.
     """
     passage_count = sum(len(own) for own in memories)
     if passage_count > INLINE_PASSAGES:
@@ -183,9 +188,10 @@ def embed_or_none(memories: Sequence[Sequence[str]], *, begun: Begun | None = No
 
 
 def embed_short_or_none(memories: Sequence[Sequence[str]], *, begun: Begun | None = None) -> Embedded | None:
-    """As `embed_or_none`, without the memories of more than INLINE_PASSAGES_EACH passages: the worker embeds those.
+    """Embeds memories as `embed_or_none` does, except those of more than INLINE_PASSAGES_EACH passages.
 
-    What was `begun` is waited for, if it is of these texts.
+    The worker embeds these.
+    It waits for what was `begun`, if that is of these texts.
     """
     short = [place for place, own in enumerate(memories) if len(own) <= INLINE_PASSAGES_EACH]
     if not short:
@@ -197,11 +203,11 @@ def embed_short_or_none(memories: Sequence[Sequence[str]], *, begun: Begun | Non
 
 
 def text_to_embed(text: str, speaker: str, context: str = "") -> str:
-    """What is indexed of a memory: who said it, and what it stands under, belong to its meaning."""
+    """Returns the text that is indexed for a memory: speaker and context come first, as a part of its meaning."""
     said = " > ".join(part for part in (speaker, context) if part)
     return f"{said}: {text}" if said else text
 
 
 def passages_to_embed(text: str, speaker: str, context: str = "") -> list[str]:
-    """What is embedded of a memory, a vector each: nearly always one, its `embedded_text`; of a long text several."""
+    """Returns the texts that get a vector each: one for nearly every memory, several for a long text."""
     return [text_to_embed(passage, speaker, context) for passage in passages(text)]

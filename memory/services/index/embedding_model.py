@@ -26,7 +26,7 @@ from memory.text.requests import REQUESTS
 
 # A process may keep using the model it knows for this long after another one became active.
 KNOWN_SECONDS = 3.0
-# A repeated question (an agent retries, or another one asks the same) is not embedded again.
+# The vector of a question is cached for this long, because agents retry and ask the same questions.
 QUESTION_SECONDS = 600.0
 QUESTIONS_KEPT = 1_000
 
@@ -55,8 +55,9 @@ class ActiveModel:
         return self.provider_name == "minilm"
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Embeds texts, float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another
-        length.
+        """Embeds texts, float32 [len(texts), dimensions].
+
+        Raises EmbeddingUnavailable, also for vectors of another length.
         """
         return self.check(self.provider.embed(texts))
 
@@ -75,8 +76,9 @@ class ActiveModel:
         return self.provider.as_questions(texts, self.embed(texts))
 
     def embed_requests(self) -> np.ndarray:
-        """Returns vectors of requests of all kinds, float32 [requests, dimensions], made once per process; none for a
-        model whose vectors of requests were not measured. Raises EmbeddingUnavailable.
+        """Returns the vectors of requests of all kinds, float32 [requests, dimensions]; cached.
+
+        There are none for a model whose vectors of requests were not measured. Raises EmbeddingUnavailable.
         """
         known = _requests.get(self.id)
         if known is not None:
@@ -108,9 +110,7 @@ class ActiveModel:
         return np.stack([known[name] for name in names])
 
     def start_embedding(self, text: str) -> Pending | np.ndarray:
-        """Returns the vector of one question, float32 [dimensions]: cached for QUESTION_SECONDS, or pending while the
-        caller does other work.
-        """
+        """Returns the cached vector of a question, float32 [dimensions], or starts to compute it in parallel."""
         key = (
             self.id,
             reach.current(),
@@ -124,13 +124,13 @@ class ActiveModel:
             return _PendingQuestion(
                 pending, lambda vectors: _questions.put(key, provider.as_questions([text], self.check(vectors))[0])
             )
-        # Runs in the caller's context, so that the call of a model over the network is attributed to the caller.
+        # It runs in the caller's context, so that a model call over the network is attributed to the caller.
         context = contextvars.copy_context()
         return _beside().submit(context.run, lambda: _questions.put(key, self.embed_questions([text])[0]))
 
 
 class _PendingQuestion:
-    """Represents the pending vector of a question: `finish` makes it from the model's answer."""
+    """Represents the pending vector of a question, which `finish` makes from the model's answer."""
 
     def __init__(self, pending: Pending, finish: Callable[[np.ndarray], np.ndarray]) -> None:
         self._pending = pending
@@ -145,13 +145,13 @@ class _PendingQuestion:
 
 @cache
 def _beside() -> ThreadPoolExecutor:
-    """Returns a pool with a thread for each thread that answers requests: none waits for another's vector."""
+    """Returns a pool with as many threads as answer requests, so that none waits for the vector of another."""
     return ThreadPoolExecutor(settings.MEMOS_WEB_THREADS, thread_name_prefix="embed-question")
 
 
-# Keys: the model, the caller's reach, so that timing does not reveal others' questions, and a digest instead of text.
+# Keyed by model, the caller's reach (so that timing does not reveal others' questions) and a digest of the text.
 _questions: Cache[tuple[int, reach.Reach, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
-# Keyed by model: a process uses one model, and for a moment also a former one.
+# Keyed by model; a process uses one, and during a switch also the former one.
 _requests: Cache[int, np.ndarray] = for_seconds(QUESTION_SECONDS * 144, most=4)
 # Keyed by model, the caller's reach, and the speaker's name.
 _speakers: Cache[tuple[int, reach.Reach, str], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
@@ -197,5 +197,5 @@ def find_model_row(provider: str, name: str) -> EmbeddingModel:
 
 
 def forget_active_model() -> None:
-    """Has this process look up again which model is active."""
+    """Clears the cached active model, so that this process looks it up again."""
     _active.clear()

@@ -1,6 +1,6 @@
 """Keeps the search index in step with memories whose state or text changes: postings, vector flags and counts.
 
-Every function changes rows only and belongs inside the transaction that locks the memories.
+All functions only change rows, and must be called inside the transaction that locks the memories.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """A memory's place in the index and its terms, as the analyser of today finds them."""
+    """Holds a memory's key and its terms, as the current analyser finds them."""
 
     namespace_id: int
     memory_id: uuid.UUID
@@ -47,7 +47,7 @@ class Indexed:
 
     @classmethod
     def of(cls, memory: Memory, *, text: str, names: Collection[str] = ()) -> Self:
-        """Analyses `text` as what `memory` says; `names` are terms by which it is found besides. No I/O."""
+        """Analyses `text` as the text of `memory`; `names` are further terms by which it is found. No I/O."""
         found = Counter(terms(text_to_embed(text, memory.speaker, memory.context)))
         found |= Counter(names)
         return cls(memory.namespace_id, memory.pk, found, found.total())
@@ -66,7 +66,7 @@ def insert_postings(entries: Sequence[Indexed]) -> None:
 
 
 def names_of(memories: Sequence[Memory]) -> dict[uuid.UUID, set[str]]:
-    """The terms by which memories are found besides what they say, by memory."""
+    """Returns by memory the terms by which it is found although they are not in its searchable text."""
     rows = RetiredStatement.objects.filter(
         namespace_id__in={memory.namespace_id for memory in memories},
         memory_id__in=[memory.pk for memory in memories],
@@ -79,7 +79,10 @@ def names_of(memories: Sequence[Memory]) -> dict[uuid.UUID, set[str]]:
 
 
 def index_anew(memory: Memory, entry: Indexed) -> None:
-    """Gives an active memory other postings, in the index, in the counts and in the row's columns (which it sets)."""
+    """Replaces the postings of an active memory, and updates the counts.
+
+    It sets `terms` and `length` of the object, which the caller has to save.
+    """
     delete_postings([memory])
     insert_postings([entry])
     change_counts({memory.namespace_id: (0, entry.length - memory.length)})
@@ -87,7 +90,7 @@ def index_anew(memory: Memory, entry: Indexed) -> None:
 
 
 def delete_postings(memories: Sequence[Memory]) -> None:
-    """Removes the postings of `memories`, which must still carry the `terms` that the postings were made of."""
+    """Deletes the postings of `memories`, which must still have the `terms` that the postings were made of."""
     for namespace_id, own in _by_namespace(memories):
         rows = [(term, memory.pk) for memory in own for term in memory.terms]
         if rows:
@@ -95,7 +98,7 @@ def delete_postings(memories: Sequence[Memory]) -> None:
 
 
 def mark_searchable(memories: Sequence[Memory], *, searchable: bool) -> None:
-    """Says of the memories' vectors, under every model, whether search may return them; their entities follow."""
+    """Sets whether search may return the memories' vectors, under all models, and whether their entities count."""
     for namespace_id, own in _by_namespace(memories):
         ids = [memory.pk for memory in own]
         _mark_entities(namespace_id, ids, active=searchable)
@@ -103,7 +106,7 @@ def mark_searchable(memories: Sequence[Memory], *, searchable: bool) -> None:
 
 
 def _by_namespace(memories: Sequence[Memory]) -> list[tuple[int, list[Memory]]]:
-    """The memories of each namespace: a statement is about one, which it names."""
+    """Groups memories by namespace, because each statement must name one."""
     found: dict[int, list[Memory]] = {}
     for memory in memories:
         found.setdefault(memory.namespace_id, []).append(memory)
@@ -111,7 +114,7 @@ def _by_namespace(memories: Sequence[Memory]) -> list[tuple[int, list[Memory]]]:
 
 
 def _mark_entities(namespace_id: int, memory_ids: list[uuid.UUID], *, active: bool) -> None:
-    """Says whether the memories' mentions and relations count; those that count again are read again soon."""
+    """Sets whether the memories' mentions and relations count; reactivated memories are queued to be read again."""
     for model in (EntityMention, EntityRelation):
         model.objects.filter(namespace_id=namespace_id, memory_id__in=memory_ids).update(active=active)
     if active:
@@ -124,16 +127,16 @@ def _read_entities_again(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> 
 
 
 def forget_entities(memory: Memory) -> None:
-    """Removes what was read in a memory whose text is another now; it is read again soon."""
+    """Deletes the mentions and relations of a memory whose text has changed, and queues it to be read again."""
     for model in (EntityRelation, EntityMention):
         model.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).delete()
     _read_entities_again(memory.namespace_id, [memory.pk])
 
 
 def replace_vectors(memory: Memory, embedded: Embedded | None, *, searchable: bool) -> None:
-    """Leaves the memory with the vectors of its present text only; with none at all when there are none yet.
+    """Replaces the vectors of a memory by those of its current text, or by none if there are none yet.
 
-    Sets `embedded`, in the row too.
+    Sets `embedded` of the object and of the row.
     """
     MemoryVector.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).delete()
     if embedded is not None:
@@ -145,23 +148,23 @@ def replace_vectors(memory: Memory, embedded: Embedded | None, *, searchable: bo
 
 
 def insert_vectors(memories: Sequence[Memory], embedded: Embedded, *, searchable: bool) -> None:
-    """Writes the vectors of memories that have none; `embedded` holds them in the memories' order.
+    """Writes the vectors of memories that have none; `embedded` has them in the memories' order.
 
-    Whether their rows say so is the caller's.
+    The caller must set `embedded` of the rows.
     """
     rows = [(memories[memory].namespace_id, memories[memory].pk, passage) for memory, passage in embedded.places]
     queries.insert_vectors(rows, vector_array(embedded.vectors), model_id=embedded.model_id, searchable=searchable)
 
 
 def remove_session(scope: Scope, *, session: str) -> int:
-    """Deletes the session's memories with all that hangs on them; returns how many. Counts stay exact.
+    """Deletes the memories of a session with everything that depends on them; returns their number.
 
-    In the caller's transaction. Raises Conflict when one of them is under a legal hold.
+    It runs in the caller's transaction, and keeps the counts exact. Raises Conflict if one is under a legal hold.
     """
     memories = Memory.objects.in_scope(scope).in_session(session)
     holds.lock_free(scope.namespace_id, memories)
     removed = queries.remove_session(scope.namespace_id, session)
-    # Its turns begin at 1 again.
+    # The turns of the session begin at 1 again.
     EntityWatermark.objects.in_scope(scope).filter(session=session).delete()
     Session.objects.in_scope(scope).filter(name=session).update(
         settled_turn=0, extracted_turn=0, preference_turn=0, skipped_turn=None
@@ -170,7 +173,7 @@ def remove_session(scope: Scope, *, session: str) -> int:
 
 
 def remove_chunks(scope: Scope, *, documents: Sequence[uuid.UUID]) -> int:
-    """Deletes the chunks of the documents (by their own ids), as `remove_session` does."""
+    """Deletes the chunks of documents (by the documents' ids), as `remove_session` does."""
     chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=documents)
     memories = Memory.objects.in_scope(scope).filter(pk__in=chunks.values("memory_id"))
     holds.lock_free(scope.namespace_id, memories)
@@ -185,7 +188,7 @@ def remove_memories(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
 
 
 def counts_of(entries: Iterable[tuple[int, int]], *, sign: int = 1) -> dict[int, tuple[int, int]]:
-    """What memories, given as (namespace_id, length), add to the counts of their namespaces (`sign=-1`: take away)."""
+    """Sums by namespace what memories, given as (namespace_id, length), add to its counts (`sign=-1`: subtract)."""
     changes: dict[int, tuple[int, int]] = {}
     for namespace_id, length in entries:
         memories, total = changes.get(namespace_id, (0, 0))
@@ -194,5 +197,5 @@ def counts_of(entries: Iterable[tuple[int, int]], *, sign: int = 1) -> dict[int,
 
 
 def count_searchable(namespace_id: int) -> int:
-    """Memories that retrieval may return, from the counters that their writers keep."""
+    """Returns the number of memories that retrieval may return, from the counters."""
     return NamespaceStat.objects.filter(namespace_id=namespace_id).aggregate(n=Sum("memories"))["n"] or 0

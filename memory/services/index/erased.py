@@ -1,4 +1,4 @@
-"""Deletes what the index holds of erased memories. `services/erasure` says which, and when."""
+"""Deletes the index entries of erased memories, for `services/erasure`."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from memory.types import Scope
 
 
 def clear_vectors(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
-    """Deletes the vectors of memories, under every model; returns how many."""
+    """Deletes the vectors of memories under all models; returns their number."""
     return int(MemoryVector.objects.in_scope(scope).filter(memory_id__in=memory_ids).delete()[0])
 
 
 def clear_postings(scope: Scope, *, memory_ids: Sequence[uuid.UUID]) -> int:
-    """Deletes the postings of memories that are there still; returns how many."""
+    """Deletes the postings of memories that still exist; returns their number."""
     return queries.clear_postings(scope.namespace_id, memory_ids)
 
 
 def sweep_postings(scope: Scope, *, erasure_id: uuid.UUID) -> int:
-    """Deletes the postings of all memories that the erasure names; returns how many."""
+    """Deletes the postings of all memories that the erasure names; returns their number."""
     with reading_once():
         erased = ErasedMemory.objects.in_scope(scope).filter(erasure_id=erasure_id).values("memory_id")
         return int(Posting.objects.in_scope(scope).filter(memory_id__in=erased).delete()[0])
 
 
 def sweep_common_terms(scope: Scope) -> int:
-    """Deletes the counts of words that no searchable memory says any longer; returns how many."""
+    """Deletes the counts of terms that no searchable memory has any longer; returns their number."""
     return int(_unsaid(scope).delete()[0])
 
 
 def count_unsaid_terms(scope: Scope) -> int:
-    """Counts such words."""
+    """Counts the terms that `sweep_common_terms` would delete."""
     return _unsaid(scope).count()
 
 
@@ -49,7 +49,7 @@ def _unsaid(scope: Scope) -> ScopedQuerySet[CommonTerm]:
 
 @contextmanager
 def reading_once() -> Iterator[None]:
-    """Reads all postings of the namespace once; PostgreSQL may plan one reading for each memory instead."""
+    """Prevents nested loops inside, so that PostgreSQL reads the namespace's postings once and not for each memory."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_nestloop = off")
         yield

@@ -1,7 +1,7 @@
-"""Makes and drops pgvector's HNSW indexes: one of the searchable vectors of each large namespace and model.
+"""Makes and drops pgvector's HNSW indexes: one for the searchable vectors of each large namespace and model.
 
-The worker does it, as the login that owns the tables: the roles of requests and jobs own nothing. Nobody waits for it.
-A search uses an index from when it is whole, and compares all vectors before and after.
+The worker does this as the login that owns the tables, because the roles of requests and jobs own nothing. Searches
+compare all vectors until an index is complete.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from memory.services.index.sizes import list_large
 
 log = logging.getLogger("memos.hnsw")
 
-# pgvector's own: more links cost bytes and ingests, more candidates time to build.
+# These are pgvector's defaults: more links cost space and slow ingest down, more candidates slow the build down.
 LINKS = 16
 CANDIDATES = 64
-# One that has become smaller keeps its index until it has half of what makes a namespace large.
+# A shrinking namespace keeps its index until it has less than this share of the size of a large namespace.
 KEPT_SHARE = 0.5
-# An index that could not be built is not tried again by the same process before: it costs as much each time.
+# A process tries an index that it could not build again only after this time, because each attempt is expensive.
 RETRY_SECONDS = 3600.0
-# A vector of half precision with its links, as the build has it in memory.
+# The size of a half-precision vector with its links during the build, relative to the vector alone.
 _BYTES_EACH = 2.5
-# Megabytes that PostgreSQL may use to build one: enough for 600,000 vectors of 384 dimensions; beyond it is slower.
+# The megabytes that PostgreSQL may use for a build: enough for 600,000 vectors of 384 dimensions; larger ones are
+# slower.
 MAX_BUILD_MB = 768
 
 
@@ -61,8 +62,7 @@ WHERE c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname,
 
 @dataclass(frozen=True, slots=True)
 class HnswReport:
-    """Says what a run did: indexes made and dropped; whether one is still being made or dropped, by this run or
-    another."""
+    """Reports a run: indexes made and dropped, and whether one is still being made or dropped, by any run."""
 
     made: int = 0
     dropped: int = 0
@@ -71,8 +71,10 @@ class HnswReport:
 
 @dataclass(frozen=True, slots=True)
 class HnswIndexes:
-    """Lists the indexes that there should be and those that there are; `valid`: those that searches use. `left_out`:
-    namespaces that have none because as many others as may have one do."""
+    """Lists the indexes that should exist, and the existing ones.
+
+    `valid`: the ones that searches use. `left_out`: namespaces without an index because of MEMOS_HNSW_NAMESPACES.
+    """
 
     wanted: list[Place]
     valid: set[Place]
@@ -81,10 +83,10 @@ class HnswIndexes:
 
 
 def keep_up(*, seconds: float) -> HnswReport:
-    """Drops indexes that are no longer wanted and makes those that are missing; a second run finds nothing to do.
+    """Drops indexes that are no longer wanted, and makes missing ones.
 
-    Waits for about `seconds`. What takes longer goes on in PostgreSQL without this process, and the next run sees how
-    it ended; until then no other begins. Writers are not stopped.
+    It waits for about `seconds`. A statement that takes longer continues in PostgreSQL without this process; no other
+    run begins until it has ended, and the next one sees its result. Writers are not blocked.
     """
     deadline = time.monotonic() + seconds
     state = look()
@@ -93,13 +95,14 @@ def keep_up(*, seconds: float) -> HnswReport:
     if not unwanted and not missing:
         return HnswReport()
     made = dropped = 0
-    # A connection of its own: it has the lock for as long as PostgreSQL is at work, also when this process has ended.
+    # A separate connection holds the lock for as long as PostgreSQL works on the statement, even after this process
+    # ends.
     with closing(connection.copy()) as own:
         own.connect()
         raw = own.connection
         if not try_lock_in_session(Lock.HNSW_INDEXES, on=raw):
             return HnswReport(is_at_work=True)
-        # What was being made a moment ago may be whole now.
+        # An index that was still being made before may be complete now.
         state = look()
         for place in sorted(state.valid | state.invalid):
             if place in state.wanted and place in state.valid:
@@ -120,7 +123,7 @@ def keep_up(*, seconds: float) -> HnswReport:
 
 
 def look() -> HnswIndexes:
-    """Looks up which indexes there should be, and which there are."""
+    """Looks up which indexes should exist, and which do."""
     there = _list_indexes()
     wanted, left_out = _list_wanted({place.namespace_id for place in there})
     return HnswIndexes(
@@ -132,24 +135,24 @@ def look() -> HnswIndexes:
 
 
 def list_ready() -> set[Place]:
-    """Lists the namespaces and models whose index searches use."""
+    """Lists the namespaces and models with an index that searches use."""
     return {place for place, is_valid in _list_indexes().items() if is_valid}
 
 
 def _list_indexes() -> dict[Place, bool]:
-    """Lists every index there is, and whether it is whole."""
+    """Lists the existing indexes, and whether each is complete."""
     with connection.cursor() as cursor:
         cursor.execute(_INDEXES, [hnsw.PREFIX])
         rows = cursor.fetchall()
-    # A name of another shape is nobody's of ours.
+    # Indexes with other names were not made here.
     named = ((re.fullmatch(hnsw.PREFIX + r"(\d+)_(\d+)", name), is_valid) for name, is_valid in rows)
     return {Place(int(found[1]), int(found[2])): is_valid for found, is_valid in named if found}
 
 
 def _list_wanted(indexed: set[int]) -> tuple[list[Place], list[int]]:
-    """Lists the indexes that there should be, and the namespaces that are too many.
+    """Lists the indexes that should exist, and the namespaces beyond the limit.
 
-    Those that have one come first, then the largest.
+    Namespaces that already have an index come first, then the largest.
     """
     if not _is_supported():
         return [], []
@@ -165,8 +168,10 @@ def _list_wanted(indexed: set[int]) -> tuple[list[Place], list[int]]:
 
 
 def _is_supported() -> bool:
-    """Tells whether this server can have such indexes: Citus makes none of one namespace alone, and an older pgvector
-    does not go on where a filter leaves too few."""
+    """Tells whether this server supports such indexes.
+
+    Citus cannot index a single namespace, and older versions of pgvector have no iterative scans.
+    """
     vector, citus = find_extension("vector"), find_extension("citus")
     if vector is None or vector[1] is None or (citus is not None and citus[1] is not None):
         return False
@@ -174,15 +179,14 @@ def _is_supported() -> bool:
 
 
 def _make(raw: psycopg.Connection[Any], place: Place, *, deadline: float) -> bool | None:
-    """Tells whether the index was made; False while there is nothing to index, None when it is not ready at the
-    deadline."""
+    """Makes an index; returns True if it was made, False if there is nothing to index, None if it takes longer."""
     table = queries.find_part(raw, *place)
     if table is None:
         return False
     dimensions = EmbeddingModel.objects.values_list("dimensions", flat=True).get(pk=place.model_id)
     vectors = queries.count_vectors(raw, *place)
     megabytes = min(MAX_BUILD_MB, int(vectors * dimensions * 2 * _BYTES_EACH / 2**20) + 16)
-    # In one process: several would share memory that a container has little of, and take every core from requests.
+    # The build runs in one process: several would need shared memory, which containers limit, and all processor cores.
     for name, value in (
         ("maintenance_work_mem", f"{megabytes}MB"),
         ("max_parallel_maintenance_workers", "0"),
@@ -207,16 +211,16 @@ def _make(raw: psycopg.Connection[Any], place: Place, *, deadline: float) -> boo
 
 
 def _drop(raw: psycopg.Connection[Any], place: Place, *, deadline: float) -> bool:
-    """Tells whether the index is gone by the deadline."""
+    """Drops an index; returns whether that ended by the deadline."""
     name = sql.Identifier(hnsw.name_index(*place))
     raw.execute("SELECT set_config('statement_timeout', '0', false)")
     return _carry_out(raw, sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(name), deadline=deadline)
 
 
 def _carry_out(raw: psycopg.Connection[Any], statement: sql.Composed, *, deadline: float) -> bool:
-    """Tells whether PostgreSQL has carried the statement out by the deadline (monotonic seconds); else it goes on.
+    """Runs a statement; returns whether it ended by the deadline (monotonic seconds), after which it continues.
 
-    Raises psycopg.Error.
+    Raises psycopg.Error if it failed.
     """
     wire = raw.pgconn
     wire.send_query(statement.as_bytes(raw))

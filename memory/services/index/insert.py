@@ -1,4 +1,4 @@
-"""The one statement that makes memories durable and findable."""
+"""Stores memories with their index entries, counts and audit events, in one statement."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
 from memory.types import NewMemory, Scope
 
-# A term said more often than this in one memory says nothing more.
+# The limit of the column for frequencies.
 MAX_FREQUENCY = 32_767
 
 
 @dataclass(frozen=True, slots=True)
 class LetIn:
-    """What the gate says of a turn that it lets in.
+    """Holds the gate's results for a turn that it lets in.
 
-    `working_hours`: how long working memory shows it, 0 for not at all. `noted` goes into its audit event.
-    `suspected`: it may try to steer its readers, weighs less and waits for review.
+    `working_hours`: how long working memory shows it (0: not at all). `noted`: details for its audit event.
+    `suspected`: it may try to steer its readers, gets less importance and waits for review.
     """
 
     small_talk: bool = False
@@ -49,7 +49,7 @@ class LetIn:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """A memory ready to be written."""
+    """Holds a memory that is ready to be written, with its terms and tokens."""
 
     id: uuid.UUID
     scope: Scope
@@ -62,7 +62,10 @@ class MemoryRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A session after the write; `summary_due`: it has enough new messages for a summary that nobody asked for yet."""
+    """Holds the state of a session after the write.
+
+    `summary_due`: it has enough new messages for a summary, and none has been requested.
+    """
 
     namespace_id: int
     name: str
@@ -71,12 +74,12 @@ class SessionState:
 
 
 def prepare(items: Sequence[tuple[Scope, NewMemory]], *, let_in: LetIn | None = None) -> list[MemoryRow]:
-    """Gives every item its id (in order) and its index terms. No I/O."""
+    """Makes a row of each item, with an id (in order) and its index terms. No I/O."""
     return [prepare_row(scope, memory, identity=new_id(), let_in=let_in or LetIn()) for scope, memory in items]
 
 
 def prepare_row(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in: LetIn) -> MemoryRow:
-    """A memory that has its id and its index terms. No I/O."""
+    """Makes the row of a memory, with its index terms and the count of its tokens. No I/O."""
     deadline.check()
     found = terms(text_to_embed(memory.text, memory.speaker))
     tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
@@ -90,9 +93,9 @@ _INSERT_VECTORS = """
                 %(vector)b::halfvec[]) AS v (id, namespace_id, passage, embedding)
 """
 
-# Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
-# row lock orders the writers of one session, so turns are numbered without gaps, in commit order. Rows that several
-# writers update (sessions, stats) are visited in key order, so writers cannot deadlock.
+# Data-modifying CTEs replace seven statements by one round trip with one snapshot. Sessions come first: their row lock
+# orders the writers of a session, so that turns are numbered without gaps, in commit order. Rows that several writers
+# update (sessions, stats) are visited in the order of keys, so that writers cannot deadlock.
 _WRITE = f"""
 WITH living AS MATERIALIZED (
     {KEEP_NAMESPACES}
@@ -156,7 +159,7 @@ SELECT namespace_id, name, message_count, summary_due FROM sessions
 """  # noqa: S608 - the head of the audit
 
 
-# The model may have been replaced since their memories were written.
+# The embedding model may have been replaced since the memories were written; they are then not marked as embedded.
 _WRITE_VECTORS = f"""
 WITH vectors AS (
     {_INSERT_VECTORS}
@@ -172,8 +175,8 @@ RETURNING m.id
 def write(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None, *, now: datetime) -> list[SessionState]:
     """Stores memories, their vectors (None: the worker makes them later), postings, counts and audit events.
 
-    One statement: all or nothing also outside a transaction. Vectors that are only expected are for `write_vectors`, in
-    the same transaction. Raises NamespaceGone.
+    It is one statement, and therefore atomic even outside a transaction. Vectors that are only expected must be stored
+    by `write_vectors` in the same transaction. Raises NamespaceGone.
     """
     sessions = [SessionState(*state) for state in fetch(_WRITE, _parameters(rows, embedded, now=now), prepared=True)]
     if not sessions:
@@ -202,7 +205,7 @@ def _vector_parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected 
 def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None, *, now: datetime) -> dict[str, Any]:
     with_vectors = embedded.memories if embedded else set()
     namespace_ids = sorted({row.scope.namespace_id for row in rows})
-    # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
+    # Queries request a summary earlier. Ingest requests it before a message that no summary covers leaves the window.
     refresh = {one: max(in_force(one).policy.summary_messages, settings.MEMOS_WINDOW_MESSAGES) for one in namespace_ids}
     columns = {
         "id": uuid_array([str(row.id) for row in rows]),
@@ -216,7 +219,7 @@ def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | Expected | None,
         "metadata": text_array([encode(row.memory.metadata).decode() for row in rows]),
         "occurred_at": [row.memory.occurred_at or now for row in rows],
         "content_hash": [content_hash(row.memory.text) for row in rows],
-        # Terms hold no white space, so a joined string stands for the array of arrays that unnest cannot take.
+        # Terms have no white space, so joined strings replace the array of arrays, which unnest does not support.
         "terms": text_array([" ".join(row.frequencies) for row in rows]),
         "frequencies": text_array(
             [" ".join(str(min(count, MAX_FREQUENCY)) for count in row.frequencies.values()) for row in rows]
@@ -253,7 +256,7 @@ def _importance(row: MemoryRow) -> float:
 
 
 def _distances_from_end(rows: Sequence[MemoryRow]) -> list[int]:
-    """For each row, how many later rows of the batch belong to the same session."""
+    """Returns for each row the number of later rows of the batch in the same session."""
     later: Counter[tuple[int, str]] = Counter()
     distances = []
     for row in reversed(rows):

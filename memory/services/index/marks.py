@@ -1,8 +1,8 @@
-"""Compares `Memory.embedded` with the vectors that are stored, and sets it right.
+"""Compares `Memory.embedded` with the stored vectors, and corrects it.
 
-Who stores or removes vectors keeps the mark in the same transaction. What is left to this: the switch to another model,
-also one that was killed in its middle; a write that began before a switch and ends after it; and a process of an older
-version that still runs after an upgrade.
+Code that stores or removes vectors sets the mark in the same transaction. This module handles the other cases: the
+switch to another model, even if it was interrupted; a write that began before a switch and ended after it; and a
+process of an older version that still runs after an upgrade.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ BATCH = 5_000
 
 
 def wrong() -> int:
-    """How many memories are marked wrongly. Looks for the vectors of every memory."""
+    """Counts the memories with a wrong mark. It looks for the vectors of all memories."""
     return sum(rows.count() for rows in _wrong())
 
 
 def correct_marks() -> int:
-    """Marks anew what is marked wrongly, in batches that are each kept; returns how many memories."""
+    """Corrects wrong marks, in batches that are committed one by one; returns the number of memories."""
     return sum(_set_right(rows) for rows in _wrong())
 
 
@@ -34,7 +34,7 @@ def _set_right(wrong: MemoryQuerySet) -> int:
     while ids:
         rows = Memory.objects.across_namespaces().filter(pk__in=ids)
         with transaction.atomic():
-            # Whoever changes vectors of a memory holds its row, and what they changed is seen once it is locked.
+            # Writers of vectors hold the memory's row, so their changes are visible once it is locked here.
             list(rows.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
             changed += rows.exclude(embedded=_is_embedded()).update(embedded=_is_embedded())
         ids = list(left.filter(pk__gt=ids[-1])[:BATCH])
@@ -42,11 +42,14 @@ def _set_right(wrong: MemoryQuerySet) -> int:
 
 
 def _wrong() -> tuple[MemoryQuerySet, MemoryQuerySet]:
-    """Those marked as embedded that are not, and the other way round. Apart, so that the first is an anti-join."""
+    """Returns the memories that are wrongly marked as embedded, and the ones that wrongly are not.
+
+    They are two queries, so that PostgreSQL plans the first as an anti-join.
+    """
     known, rows = _is_embedded(), Memory.objects.across_namespaces()
     return rows.filter(embedded=True).filter(~known), rows.filter(embedded=False).filter(known)
 
 
 def _is_embedded() -> Exists:
-    """By the model that is active when the statement runs."""
+    """Returns an expression that tells whether a memory has a vector of the model active when the statement runs."""
     return has_vector(Subquery(EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).values("pk")[:1]))

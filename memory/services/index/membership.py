@@ -1,6 +1,6 @@
-"""Takes memories out of the search index and puts them back; their rows, and what they say, stay as they are.
+"""Takes memories out of the search index and puts them back; their own rows do not change.
 
-Every function changes rows only and belongs inside the transaction that locks the memories.
+All functions only change rows, and must be called inside the transaction that locks the memories.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from memory.services.jobs import queue
 
 
 def take_out(memories: Sequence[Memory]) -> None:
-    """Has no search find active memories any longer."""
+    """Takes active memories out of search."""
     entries.delete_postings(memories)
     entries.mark_searchable(memories, searchable=False)
     entries.change_counts(entries.counts_of(((memory.namespace_id, memory.length) for memory in memories), sign=-1))
 
 
 def bring_back(memories: Sequence[Memory]) -> None:
-    """Has search find memories that are active again, by the terms that today's analyser sees in them."""
+    """Puts memories that are active again back into search, with the terms that the current analyser finds."""
     names, texts = entries.names_of(memories), searchable_texts(memories)
     indexed = [Indexed.of(memory, text=texts[memory.pk], names=names.get(memory.pk, ())) for memory in memories]
     entries.insert_postings(indexed)
@@ -36,7 +36,7 @@ def bring_back(memories: Sequence[Memory]) -> None:
 
 
 def _keep_new_terms(memories: Sequence[Memory], indexed: Sequence[Indexed]) -> None:
-    """Stores the terms of memories that another version of the analyser had indexed."""
+    """Stores the terms of memories that an earlier version of the analyser had indexed differently."""
     differing = []
     for memory, entry in zip(memories, indexed, strict=True):
         if memory.length != entry.length or set(memory.terms) != entry.frequencies.keys():

@@ -1,4 +1,4 @@
-"""Vectors for memories that lack one, and the switch to another model."""
+"""Makes missing vectors of memories, and switches to another embedding model."""
 
 from __future__ import annotations
 
@@ -32,32 +32,35 @@ from memory.services.index.embedding_model import (
     forget_active_model,
 )
 from memory.services.index.searchable_text import Span, spans_out_of_search
+from memory.services.jobs.throttle import Throttle
 from memory.text.utterances import live_text
 
 log = logging.getLogger("memos.embedding")
 
-# What the worker embeds and stores at once: memories, and passages unless one memory alone has more.
+# The number of memories, and of passages unless a single memory has more, that the worker embeds and stores at once.
 BATCH = 128
 
 
 def pending_count() -> int:
-    """Active memories that wait for their vector."""
+    """Returns the number of active memories that wait for their vector."""
     return Memory.objects.across_namespaces().awaiting_vector().count()
 
 
 def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
-    """Makes missing vectors of the active model, in batches that are each kept; returns of how many memories.
+    """Makes missing vectors of the active model, in batches that are committed one by one.
 
-    Ends after `limit` memories or about `seconds`; one run at a time, another returns 0. A text that the provider
-    refuses is stepped over, and so are the memories of a namespace that has spent its budget of model calls. Raises
-    EmbeddingUnavailable when the provider is away; what was made until then stays.
+    Returns the number of memories. It ends after `limit` memories or about `seconds`, and does nothing while another
+    run is at work. It skips texts that the provider refuses, and the memories of namespaces that have spent their
+    budget for model calls. Raises EmbeddingUnavailable if the provider cannot be reached; finished batches stay.
     """
     deadline = time.monotonic() + seconds
+    throttle = Throttle()
     waiting = Memory.objects.across_namespaces().awaiting_vector()
     with try_lock(Lock.EMBEDDING) as only:
         made = 0
         for batch in _fill(active_model(), waiting, limit=limit, may_wait=True) if only else ():
             made += batch
+            throttle.rest()
             if time.monotonic() > deadline:
                 break
         return made
@@ -66,11 +69,11 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
 def reembed(
     *, provider: str, name: str, actor: str, now: Callable[[], datetime], progress: Callable[[int, int], None]
 ) -> EmbeddingModel:
-    """Builds the vectors of another model beside the present ones and switches when none is missing.
+    """Makes the vectors of another model next to the current ones, and switches to it when none is missing.
 
-    Search keeps using the present model until the switch, which is one row's change. Resumable: a second call goes on
-    where the first ended. `progress(done, total)` is called after every batch. The former model's vectors are kept
-    until `prune_retired`. Raises EmbeddingUnavailable, InvalidInput.
+    Search uses the current model until the switch, which changes one row. After an interruption, a second call
+    continues. `progress(done, total)` is called after each batch. The vectors of the former model stay until
+    `prune_retired`. Raises EmbeddingUnavailable, and InvalidInput if the model is active already.
     """
     target = find_model_row(provider, name)
     if target.state == EmbeddingState.ACTIVE:
@@ -97,7 +100,7 @@ def reembed(
         )
     marks.correct_marks()
     forget_active_model()
-    # Processes that still know the former model may have stored memories with its vectors only.
+    # Other processes may have stored memories with vectors of the former model until their cache expires.
     time.sleep(KNOWN_SECONDS + 0.5)
     for made in _fill(model, lacking):
         done += made
@@ -108,7 +111,7 @@ def reembed(
 
 
 def prune_retired() -> int:
-    """Deletes the vectors of models that are no longer active; returns how many."""
+    """Deletes retired models and their vectors; returns the number of vectors."""
     deleted, _ = MemoryVector.objects.across_namespaces().filter(model__state=EmbeddingState.RETIRED).delete()
     EmbeddingModel.objects.filter(state=EmbeddingState.RETIRED).delete()
     return deleted
@@ -117,9 +120,9 @@ def prune_retired() -> int:
 def _fill(
     model: ActiveModel, lacking: MemoryQuerySet, *, limit: float = float("inf"), may_wait: bool = False
 ) -> Iterator[int]:
-    """Makes the vectors that are `lacking` batch by batch, oldest memories first; yields how many memories got theirs.
+    """Makes vectors of the `lacking` memories batch by batch, oldest first; yields the size of each batch.
 
-    Asks anew for every batch.
+    The memories are queried again for each batch.
     """
     made = 0
     last_id = None
@@ -138,7 +141,7 @@ def _fill(
 
 
 class _Pending(NamedTuple):
-    """A memory without vectors; its passages were cut from the text of that hash, without the retired spans."""
+    """Holds a memory without vectors. Its passages are those of the text with that hash, without the retired spans."""
 
     memory_id: UUID
     namespace_id: int
@@ -156,7 +159,7 @@ def _pending(row: tuple[UUID, int, bytes, list[int], str, str, str], held: Seque
 
 
 def _batches(memories: Sequence[_Pending]) -> Iterator[list[_Pending]]:
-    """The memories in groups of at most BATCH passages; a memory that has more is a group of its own."""
+    """Groups memories into batches of at most BATCH passages; a memory with more is a separate batch."""
     group: list[_Pending] = []
     size = 0
     for memory in memories:
@@ -169,12 +172,13 @@ def _batches(memories: Sequence[_Pending]) -> Iterator[list[_Pending]]:
 
 
 def _embed_and_insert(model: ActiveModel, batch: Sequence[_Pending], *, may_wait: bool) -> int:
-    """Stores the batch's vectors; one text that the provider refuses must not keep out the others.
+    """Embeds a batch and stores its vectors; returns the number of memories.
 
-    What a namespace's budget does not allow now is left out where it `may_wait`. Else raises BudgetExceeded.
+    A text that the provider refuses does not stop the others. Memories of a namespace without budget are left out if
+    they `may_wait`; otherwise raises BudgetExceeded.
     """
     if model.calls_network:
-        # What a call costs is put down to one namespace.
+        # The cost of a call is attributed to one namespace, so each call embeds memories of one only.
         by_namespace = sorted(batch, key=lambda memory: memory.namespace_id)
         parts = [list(part) for _, part in groupby(by_namespace, key=lambda memory: memory.namespace_id)]
         return sum(_embed_and_insert_of(model, part, may_wait=may_wait) for part in parts)
@@ -188,7 +192,7 @@ def _embed_and_insert_of(model: ActiveModel, batch: Sequence[_Pending], *, may_w
     except BudgetExceeded as error:
         if not may_wait:
             raise
-        # They wait for the budget, and other namespaces do not wait for them.
+        # These memories wait for the budget, and other namespaces are not affected.
         log.warning("memories still wait for their vectors", extra={"memories": len(batch), "reason": error.message})
         return 0
     except EmbeddingRefused as error:

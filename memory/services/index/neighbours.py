@@ -1,5 +1,4 @@
-"""Memories near a text or another memory, in meaning or by words: for people who curate, and for what compares in the
-background."""
+"""Finds memories that are near a text or another memory, by meaning or by words, for curation and background work."""
 
 from __future__ import annotations
 
@@ -20,22 +19,22 @@ from memory.retrieval.question import Question, Wants, question
 from memory.services.index.embedding_model import active_model
 from memory.types import Access, Scope
 
-# Namespaces that one search by meaning looks through: each costs a search of its own.
+# The limit on namespaces of one search by meaning, because each of them is searched separately.
 MAX_NAMESPACES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A memory and the cosine of its nearest passage, −1 to 1."""
+    """Holds a memory and the cosine (−1..1) of its nearest passage."""
 
     memory: Memory
     score: float
 
 
 def near_text(scopes: Sequence[Scope], *, text: str, limit: int, now: datetime) -> list[uuid.UUID]:
-    """The `limit` searchable memories of the namespaces that mean what `text` says, nearest first. Stores nothing.
+    """Returns the `limit` searchable memories of the namespaces that are nearest to `text` in meaning, nearest first.
 
-    Raises EmbeddingUnavailable, SearchTimedOut.
+    Raises EmbeddingUnavailable, also if no model is active yet, and SearchTimedOut.
     """
     model = active_model(choose=False)
     [vector] = model.embed([text])
@@ -47,9 +46,9 @@ def near_text(scopes: Sequence[Scope], *, text: str, limit: int, now: datetime) 
 
 
 def near_memory(access: Access, *, memory_id: uuid.UUID, limit: int, now: datetime) -> list[Near]:
-    """The `limit` searchable memories of the same namespace that are nearest to a memory, without itself.
+    """Returns the `limit` searchable memories of the same namespace that are nearest to a memory, without itself.
 
-    Empty while it has no vector of the active model. Raises NotFound, SearchTimedOut.
+    The result is empty while the memory has no vector of the active model. Raises NotFound and SearchTimedOut.
     """
     memory = Memory.objects.reachable_by(access).filter(pk=memory_id).select_related("namespace").only(
         "id", "namespace__name"
@@ -75,20 +74,20 @@ def near_memory(access: Access, *, memory_id: uuid.UUID, limit: int, now: dateti
 
 
 def near_each(scope: Scope, vectors: Iterable[np.ndarray], *, model_id: int, limit: int) -> list[list[uuid.UUID]]:
-    """The `limit` memories nearest to each of the vectors (float32 [dimensions], of the model), nearest first."""
+    """Returns the `limit` memories nearest to each vector (float32 [dimensions], of the model), nearest first."""
     searches = (dense.search(scope, _build_question(vector, model_id), limit=limit) for vector in vectors)
     return [[uuid.UUID(hit.memory_id) for hit in hits] for hits in searches]
 
 
 def find_sharing(scope: Scope, *, terms: Sequence[str], least: int, limit: int) -> list[uuid.UUID]:
-    """The `limit` searchable memories with the most of the `terms`, `least` at least."""
+    """Returns the `limit` searchable memories that share the most `terms`, and at least `least` of them."""
     postings = Posting.objects.in_scope(scope).filter(term__in=terms)
     sharing = postings.values("memory_id").annotate(shared=Count("*")).filter(shared__gte=least)
     return list(sharing.order_by("-shared", "-memory_id").values_list("memory_id", flat=True)[:limit])
 
 
 def find_same_text(scope: Scope, memory: Memory) -> list[uuid.UUID]:
-    """Finds the first earlier memory of the same text by the same speaker."""
+    """Returns the id of the first earlier memory with the same text, speaker, role and metadata; empty if none."""
     before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
     rows = Memory.objects.in_scope(scope).active().filter(before, superseded_by=None, content_hash=memory.content_hash)
     alike = rows.filter(speaker=memory.speaker, role=memory.role, metadata=memory.metadata)

@@ -1,4 +1,4 @@
-"""Compares the namespaces' counters with what is stored, and sets them right."""
+"""Compares the counters of namespaces with the stored memories, and corrects them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.models.queries import index as queries
 
 @dataclass(frozen=True, slots=True)
 class CounterDifference:
-    """A namespace whose counters are wrong: (memories, terms) as counted by the counters and by the rows."""
+    """Holds the (memories, terms) of a namespace with wrong counters, according to the counters and to the rows."""
 
     namespace: str
     counters: tuple[int, int]
@@ -21,16 +21,17 @@ class CounterDifference:
 
 
 def differences(namespace_ids: Sequence[int]) -> list[CounterDifference]:
-    """Those of the namespaces whose counters differ from their rows. Reads every memory's row of them."""
+    """Lists the namespaces whose counters differ from their rows. It reads the rows of all their memories."""
     found = queries.compare_counters(namespace_ids)
     return [CounterDifference(row[0], (row[1], row[2]), (row[3], row[4])) for row in found]
 
 
 def recount() -> list[CounterDifference]:
-    """Sets the counters of all namespaces right and returns what was wrong. Writers wait meanwhile."""
+    """Corrects the counters of all namespaces and returns the wrong ones. Writers wait meanwhile."""
     with transaction.atomic():
         with connection.cursor() as cursor:
-            # Who holds counters commits first; who waits for them has rows that are not counted here, and adds them.
+            # A writer that has changed counters commits first; one that waits for them has rows that are not counted
+            # here, and adds them afterwards.
             cursor.execute("LOCK TABLE memory_namespacestat IN SHARE ROW EXCLUSIVE MODE")
         wrong = differences(list(Namespace.objects.values_list("pk", flat=True)))
         identities = dict(

@@ -1,4 +1,4 @@
-"""Renews the stored terms of memories after the analyser has changed, once for each of its versions."""
+"""Renews the stored terms of memories after a change of the analyser, once for each version."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BEFORE_ALL = UUID(int=0)
 
 
 def renew_terms(*, now: datetime, seconds: float = float("inf")) -> int:
-    """Renews the terms that another version of the analyser has made, oldest memories first; returns of how many.
+    """Renews the terms of memories that another version of the analyser made, oldest first; returns their number.
 
-    Keeps each batch, ends after about `seconds` and goes on in the next run. When all are renewed, later runs read one
-    row.
+    It commits each batch, ends after about `seconds`, and continues in the next run. After all are renewed, a run only
+    reads one row.
     """
     deadline = time.monotonic() + seconds
     mark, _ = UpkeepMark.objects.get_or_create(name=f"terms {VERSION}")
@@ -43,7 +43,10 @@ def renew_terms(*, now: datetime, seconds: float = float("inf")) -> int:
 
 
 def _renew(memories: list[Memory]) -> int:
-    """Renews the terms of locked memories; returns how many differed. Archived ones have terms, but no postings."""
+    """Renews the terms of locked memories; returns the number that differed.
+
+    Archived memories have terms, but no postings.
+    """
     names, texts = entries.names_of(memories), searchable_texts(memories)
     changed: list[Memory] = []
     for memory in memories:

@@ -1,5 +1,8 @@
-"""What of a memory search looks at: what holds, without statements that only say that something is over and have been
-carried out. Those are found by the name of what is over, and read with the rest of their memory."""
+"""Computes the part of a memory's text that search reads.
+
+It leaves out retired statements, and announcements that have been carried out ("I no longer …"). These are found by the
+names in the statements that they end, and returned with the rest of their memory.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Span = tuple[int, int]
 
 
 def spans_out_of_search(namespace_ids: Collection[int], memory_ids: Collection[UUID]) -> dict[UUID, list[Span]]:
-    """The statements, [start, end) in characters, that left search and hold; of the memories that have any."""
+    """Returns by memory the spans [start, end), in characters, of statements that left search but still hold."""
     rows = RetiredStatement.objects.filter(
         namespace_id__in=set(namespace_ids), memory_id__in=list(memory_ids), withdrawn_at=None, valid_to=HOLDS_ON
     )
@@ -25,18 +28,17 @@ def spans_out_of_search(namespace_ids: Collection[int], memory_ids: Collection[U
 
 
 def searchable_texts(memories: Sequence[Memory]) -> dict[UUID, str]:
-    """What each of the memories is searched by."""
+    """Returns the searchable text of each memory, by id."""
     unsearched = list_unsearched_spans(memories)
     return {one.pk: live_text(one.text, unsearched[one.pk]) for one in memories}
 
 
 def searchable_text(memory: Memory) -> str:
-    """What the memory is searched by."""
+    """Returns the searchable text of a memory."""
     return searchable_texts([memory])[memory.pk]
 
 
 def list_unsearched_spans(memories: Sequence[Memory]) -> dict[UUID, list[Span]]:
-    """The statements of each of the memories, [start, end) in characters, that are out of search, whether they hold or
-    not."""
+    """Returns for each memory the spans [start, end), in characters, of all statements that are out of search."""
     held = spans_out_of_search({one.namespace_id for one in memories}, [one.pk for one in memories])
     return {one.pk: [*spans_of(one.retired_spans), *held.get(one.pk, ())] for one in memories}

@@ -25,7 +25,7 @@ forget_index_changes = changes.forget
 
 
 def embed_pending(*, now: datetime) -> int:
-    """Makes the vectors that ingest could not; while the provider is away the schedule tries again."""
+    """Makes the vectors that ingest did not; if the provider is unavailable, the schedule tries again later."""
     try:
         return missing_vectors.embed_pending(seconds=slice_seconds())
     except EmbeddingUnavailable as error:
@@ -34,7 +34,7 @@ def embed_pending(*, now: datetime) -> int:
 
 
 def check_embedded_marks(*, now: datetime) -> int:
-    """Corrects which memories are marked as embedded; returns of how many that was wrong."""
+    """Corrects the marks that say which memories are embedded; returns the number of wrong ones."""
     changed = marks.correct_marks()
     if changed:
         log.warning("memories were wrongly marked as embedded or not", extra={"memories": changed})
@@ -42,17 +42,19 @@ def check_embedded_marks(*, now: datetime) -> int:
 
 
 def renew_terms(*, now: datetime) -> int:
-    """Renews the terms that an earlier version of MemOS has stored; returns of how many memories."""
+    """Renews the terms that an earlier version of MemOS stored; returns the number of memories."""
     return renewal.renew_terms(now=now, seconds=slice_seconds())
 
 
 def keep_up_large_namespaces(*, now: datetime) -> int:
-    """Counts the common terms of large namespaces; what is left waits a minute."""
+    """Counts the common terms of large namespaces, as far as time allows; returns the number of namespaces."""
     return common_terms.keep_up(seconds=slice_seconds())
 
 
 def keep_up_hnsw_indexes(*, now: datetime) -> int:
-    """Makes the HNSW indexes of large namespaces and drops those that are no longer needed; returns how many. What
-    takes longer goes on in PostgreSQL."""
+    """Makes missing HNSW indexes and drops unneeded ones; returns the number of both.
+
+    A statement that takes longer continues in PostgreSQL.
+    """
     report = hnsw_indexes.keep_up(seconds=slice_seconds())
     return report.made + report.dropped

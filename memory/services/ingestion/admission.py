@@ -1,4 +1,4 @@
-"""Asks the gate about every turn and document, and keeps apart what it does not let in."""
+"""Asks the gate about every turn and document, and quarantines those it does not let in."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ from memory.services.tenancy.notes import describe_reasons, refuse, refuse_ids
 from memory.services.tenancy.policy import in_force
 from memory.types import Access, NewDocument, NewMemory, Outcome, Scope
 
-# The name under which metadata tell who gave a second opinion, when, and which: no client may write it.
+# The metadata key of a second opinion: who gave it, when, and its verdict. Clients cannot write it.
 VERDICT_KEY = "memos_gate"
 SUSPECTED = Reason(
     "suspected", "It may try to steer the reader: it is let in, quoted in packs, and listed for review.", 1.0
 )
-# Working memory shows what the gate is so sure about, and finds worth keeping.
+# Working memory shows turns of which the gate is at least this sure, if they are worth keeping.
 CONFIDENT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedTurn:
-    """A turn with its id and the gate's judgement; `memory.text` is what may be kept of it, unless it is rejected."""
+    """A turn with its id and the gate's judgement. Unless it is rejected, `memory.text` is the text that may be
+    stored."""
 
     id: uuid.UUID
     scope: Scope
@@ -50,14 +51,14 @@ class JudgedTurn:
 
     @property
     def outcome(self) -> Outcome:
-        """What its sender is told."""
+        """Return the outcome that the sender gets."""
         rejected = self.judgement.decision == GateDecision.REJECT
         return Outcome(self.judgement.decision, None if rejected else self.id, list_reasons(self.judgement))
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedDocument:
-    """As `JudgedTurn`; `id` is that of the item, if it is quarantined."""
+    """A document with the gate's judgement, as in `JudgedTurn`; `id` is that of the quarantined item, if any."""
 
     id: uuid.UUID
     scope: Scope
@@ -66,9 +67,9 @@ class JudgedDocument:
 
 
 def judge_turn(scope: Scope, memory: NewMemory, *, place: str = "") -> JudgedTurn:
-    """The turn as the policy in force lets it in, or not. No quota is counted; no I/O but for the policy.
+    """Judge a turn by the policy in force. Counts no quota, and reads nothing but the policy.
 
-    `place` ("items[3].") stands before the names of its fields. Raises InvalidInput for a session id that the gate
+    `place` ("items[3].") precedes the names of its fields in errors. Raises InvalidInput for a session id that the gate
     does not let in.
     """
     deadline.check()
@@ -93,7 +94,8 @@ def judge_turn(scope: Scope, memory: NewMemory, *, place: str = "") -> JudgedTur
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Holds what the gate lets in of a change: the `values` as they may be kept, perhaps redacted, and why."""
+    """The part of a change that the gate lets in: the `values` as they may be stored, perhaps redacted, and the
+    reasons."""
 
     values: dict[str, Any]
     suspected: bool = False
@@ -109,19 +111,19 @@ class Admitted:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Tell who changes something what the gate made of it, as it is told of a new turn."""
+        """Return the gate's verdict and reasons for the client, as for a new turn."""
         reasons = (*self.reasons, SUSPECTED) if self.suspected else self.reasons
         return {"verdict": self.decision.value, "reasons": describe_reasons(reasons)}
 
 
 def admit_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> Admitted:
-    """Returns a changed text (`text`) as the policy in force lets it in. Staff decide for themselves.
+    """Return a changed text (`text`) as the policy in force lets it in. Staff decide for themselves.
 
-    A change cannot wait in quarantine: raises InvalidInput, which names the rules, where a new turn would.
+    A change cannot wait in quarantine: where a new turn would, this raises InvalidInput, which names the rules.
     """
     if access.actor.startswith("staff:"):
         return Admitted({"text": text})
-    # What is worth little as a turn of its own may be a good correction.
+    # A text that is worth little as a turn may be a good correction.
     gate = replace(in_force(namespace_id).gate, worth_threshold=0.0)
     judgement = judge(text, role=role, speaker=speaker, policy=gate)
     if not judgement.decision.lets_in:
@@ -134,7 +136,7 @@ def admit_text(access: Access, *, namespace_id: int, text: str, role: str, speak
 
 
 def admit_fields(access: Access, *, namespace_id: int, fields: Mapping[str, Any]) -> Admitted:
-    """Returns changed fields (by their paths: `speaker`, `metadata`) as the policy lets them in, as `admit_text`.
+    """Return changed fields (by their paths: `speaker`, `metadata`) as the policy lets them in, as `admit_text` does.
 
     Raises InvalidInput, which names the field and the rules.
     """
@@ -146,12 +148,12 @@ def admit_fields(access: Access, *, namespace_id: int, fields: Mapping[str, Any]
 
 
 def without_verdict(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata without a second opinion that its sender made up."""
+    """Return the metadata without a second opinion that the sender made up."""
     return {name: value for name, value in metadata.items() if name != VERDICT_KEY}
 
 
 def _together(judgement: Judgement, verdict: FieldsVerdict) -> Judgement:
-    """The judgement of a text together with that of its fields; what is suspected says so last."""
+    """Join the judgements of a text and of its fields; a suspicion is the last reason."""
     decision = severest((judgement.decision, verdict.decision))
     suspected = decision.lets_in and (judgement.suspected or verdict.suspected)
     ordered = (
@@ -175,15 +177,16 @@ def _together(judgement: Judgement, verdict: FieldsVerdict) -> Judgement:
 
 
 def refuse_document_fields(scope: Scope, *, ids: Mapping[str, str], fields: Mapping[str, Any]) -> None:
-    """Raises InvalidInput for names of a document that the gate does not let in, before anything of it is kept."""
+    """Raise InvalidInput for names of a document that the gate does not let in, before anything of it is stored."""
     gate = in_force(scope.namespace_id).gate
     refuse_ids(ids, gate=gate)
     refuse(judge_fields({**fields, "metadata": without_verdict(fields["metadata"])}, policy=gate))
 
 
 def judge_document(scope: Scope, document: NewDocument) -> JudgedDocument:
-    """As `judge_turn`, for a document: as a whole, with its title, source and metadata. Given on purpose, it is never
-    worth too little; in everything else the rules are those of a user's words.
+    """Judge a document as `judge_turn` judges a turn: as a whole, with its title, source and metadata.
+
+    A document is given on purpose, so it is never worth too little; otherwise the rules are those of a user's words.
     """
     deadline.check()
     gate = replace(in_force(scope.namespace_id).gate, worth_threshold=0.0)
@@ -198,9 +201,9 @@ def judge_document(scope: Scope, document: NewDocument) -> JudgedDocument:
 
 
 def within_quota(turns: Sequence[JudgedTurn], *, now: datetime) -> list[JudgedTurn]:
-    """The turns again; those that a quota leaves no room for are quarantined. Belongs inside the writing transaction.
+    """Return the turns, quarantining the ones that exceed a quota. To be called in the writing transaction.
 
-    Of each namespace the first are let in.
+    The first turns of each namespace are let in.
     """
     wanted = Counter(turn.scope.namespace_id for turn in turns if turn.admitted)
     granted = quota.take(wanted, now=now)
@@ -218,13 +221,13 @@ def within_quota(turns: Sequence[JudgedTurn], *, now: datetime) -> list[JudgedTu
 
 
 def over_quota(judgement: Judgement, granted: quota.Granted) -> Judgement:
-    """The judgement of what there is no room for."""
+    """Return the judgement of a text that exceeds a quota."""
     reason = Reason(granted.rule, granted.says, 1.0)
     return replace(judgement, decision=GateDecision.QUARANTINE, reasons=(reason, *judgement.reasons), confidence=1.0)
 
 
 def keep_out(turns: Iterable[JudgedTurn], *, now: datetime) -> None:
-    """Stores what is quarantined, and says of it and of what is rejected that it was. Inside the transaction.
+    """Store the quarantined turns, and record quarantined and rejected ones in the audit log. Inside the transaction.
 
     Raises NamespaceGone.
     """
@@ -255,7 +258,8 @@ def keep_out(turns: Iterable[JudgedTurn], *, now: datetime) -> None:
 
 
 def keep_document_out(kept: JudgedDocument, *, version: int, now: datetime) -> None:
-    """As `keep_out`, for a document; `version` is that of the text in force (0: there is none)."""
+    """Store or record a document as `keep_out` does a turn. `version`: that of the text in force; 0 if there is
+    none."""
     document, judgement = kept.document, kept.judgement
     if judgement.decision == GateDecision.QUARANTINE:
         fields = _fields(kept.id, kept.scope, document.text, document.occurred_at or now, judgement, now=now)
@@ -279,19 +283,19 @@ def keep_document_out(kept: JudgedDocument, *, version: int, now: datetime) -> N
 
 
 def list_reasons(judgement: Judgement) -> list[dict[str, str]]:
-    """The gate's reasons as clients see them."""
+    """Return the gate's reasons as clients see them."""
     return describe_reasons(judgement.reasons)
 
 
 def audit_details(judgement: Judgement) -> dict[str, Any]:
-    """The judgement as an audit event keeps it; empty when there is nothing to say."""
+    """Return the judgement for an audit event; empty without reasons."""
     return {"gate": _summarise_judgement(judgement)} if judgement.reasons else {}
 
 
 def _fields(
     identity: uuid.UUID, scope: Scope, text: str, occurred_at: datetime, judgement: Judgement, *, now: datetime
 ) -> dict[str, Any]:
-    """The columns that turns and documents share."""
+    """Return the columns that turns and documents share."""
     return {
         "id": identity,
         "namespace_id": scope.namespace_id,
@@ -330,7 +334,7 @@ def _event(
 
 
 def _summarise_judgement(judgement: Judgement) -> dict[str, Any]:
-    """Verdict, and each rule with the number of places where it applies: never the text."""
+    """Return the verdict, and each rule with the number of places where it applies, but never the text."""
     rules: defaultdict[str, int] = defaultdict(int)
     for reason in judgement.reasons:
         rules[reason.rule] += len(reason.spans)

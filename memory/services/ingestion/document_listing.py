@@ -1,4 +1,4 @@
-"""The documents of a namespace, and the chunks of one, as clients see them."""
+"""Lists the documents of a namespace, and the chunks of one, as clients see them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from memory.types import Scope
 def list_documents(
     scope: Scope, *, session: str | None, cursor: uuid.UUID | None, limit: int
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """The namespace's documents, newest first, from `cursor` on; and the cursor of the next page, if there is one."""
+    """Return the namespace's documents, newest first, from `cursor` on, and the cursor of the next page, if there is
+    one."""
     rows = Document.objects.in_scope(scope)
     if session is not None:
         rows = rows.filter(session=session)
@@ -34,8 +35,9 @@ def list_documents(
 def get_document(
     scope: Scope, *, document_id: str, cursor: int, limit: int, active_only: bool = False
 ) -> dict[str, Any]:
-    """`{document, chunks, next_cursor}`: one document, and its chunks from the index `cursor` on, archived ones unless
-    `active_only`. Raises NotFound.
+    """Return `{document, chunks, next_cursor}`: a document, and its chunks from the index `cursor` on. Raises NotFound.
+
+    Archived chunks are included unless `active_only`.
     """
     row = Document.objects.in_scope(scope).filter(document_id=document_id).first()
     if row is None:
@@ -44,7 +46,7 @@ def get_document(
             detail={"field": "document_id"},
         )
     of_document = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
-    # The join is by the id alone: without this it looks into every namespace's part of a split table.
+    # The join is by the id alone: without this it reads every namespace's partition of a distributed table.
     page = of_document.filter(index__gte=cursor, memory__namespace_id=scope.namespace_id)
     if active_only:
         page = page.filter(memory__state=MemoryState.ACTIVE)
@@ -75,7 +77,7 @@ def get_document(
 
 
 def _place_of(memory: Memory) -> dict[str, Any]:
-    """Where a chunk stands, as its metadata have it."""
+    """Return the position of a chunk in its document, from its metadata."""
     place = memory.metadata.get(METADATA_KEY)
     if not isinstance(place, dict):
         place = {}
@@ -93,7 +95,7 @@ def _chunk_counts(scope: Scope, identities: Sequence[uuid.UUID]) -> dict[uuid.UU
 
 
 def _to_dict(row: Document, chunk_count: int) -> dict[str, Any]:
-    """A document as clients see it."""
+    """Return a document as clients see it."""
     metadata, _ = split_data(row.metadata)
     return {
         "document_id": row.document_id,

@@ -1,4 +1,5 @@
-"""Stores documents, long texts cut into chunks; each chunk is a memory that knows its document and its place in it."""
+"""Stores documents: long texts cut into chunks, each of which is a memory that knows its document and its place in
+it."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ INLINE_CHUNKS = 128
 MAX_SPEAKER_CHARS = 128
 # The key under which a chunk's metadata describes its document.
 METADATA_KEY = "document"
-# Under METADATA_KEY of a document's own metadata, where no client writes: the data that its chunks do not carry.
+# Under METADATA_KEY of a document's own metadata, which clients cannot write: the data that its chunks do not carry.
 _DATA_KEY = "data"
 
 
@@ -63,11 +64,11 @@ def put_document(
     before: Callable[[], None] = lambda: None,
     beside: Callable[[StoredDocument], None] = lambda stored: None,
 ) -> StoredDocument:
-    """Remembers a document as chunks; given again under the same id it replaces the former version, in one transaction.
+    """Store a document as chunks; given again under the same id, it replaces the former version in one transaction.
 
     Each chunk is a memory: an exact slice of the text that the gate lets in, embedded and indexed with the title and
     the headings above it. With more than INLINE_CHUNKS, or without the provider, the chunks are found by words at once
-    and `degraded` says that the worker embeds them. If the gate or a quota rejects the document, the former version
+    and `degraded` says that the worker embeds them. If the gate or a quota refuses the document, the former version
     stays in force. `before` and `beside` are called inside the transaction, before the document is written (the quota
     is locked by then) and after it.
 
@@ -95,7 +96,7 @@ def put_document(
             stored = _keep_out(scope, checked, now=now)
         stored = replace(stored, degraded=[*stored.degraded, *unheard])
         if idempotency:
-            # Take the document's id, or that of its quarantined item: an erasure finds the answer by it.
+            # Store the id of the document, or of its quarantined item, by which an erasure finds the answer.
             keys = Document.objects.in_scope(scope).filter(document_id=stored.document_id).values_list("id", flat=True)
             ids = [checked.id] if stored.quarantine_id else list(keys)
             answers.amend(
@@ -109,12 +110,12 @@ def put_document(
 
 
 def add_data(metadata: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the metadata of a document that has these data."""
+    """Return the metadata of a document with these data."""
     return {**metadata, METADATA_KEY: {_DATA_KEY: data}} if data else dict(metadata)
 
 
 def split_data(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the client's metadata of a document, and its data."""
+    """Split a document's metadata; return the client's metadata, and the document's data."""
     own = metadata.get(METADATA_KEY)
     data = own.get(_DATA_KEY) if isinstance(own, dict) else None
     rest = {name: value for name, value in metadata.items() if name != METADATA_KEY}
@@ -123,9 +124,7 @@ def split_data(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """Holds a document ready to be written: its chunks, their terms, positions and vectors (None: the worker
-    makes them).
-    """
+    """A document ready to be written: its chunks, their terms, positions and vectors (None: the worker makes them)."""
 
     document: NewDocument
     memories: list[Memory]
@@ -135,7 +134,7 @@ class PreparedDocument:
 
 
 def prepare_document(scope: Scope, document: NewDocument, *, now: datetime) -> PreparedDocument:
-    """Cuts, indexes and embeds; writes nothing. Raises InvalidInput for a text of white space."""
+    """Cut, index and embed a document, without writing anything. Raises InvalidInput for a text of white space."""
     places = chunks(document.text, markdown=document.format == DocumentFormat.MARKDOWN)
     if not places:
         raise InvalidInput("The document's text holds only white space.", detail={"field": "text"})
@@ -151,7 +150,7 @@ def prepare_document(scope: Scope, document: NewDocument, *, now: datetime) -> P
 def insert_document(
     scope: Scope, ready: PreparedDocument, *, judgement: Judgement | None = None, now: datetime
 ) -> StoredDocument:
-    """Writes a document that is let in, in place of its former version. Inside the caller's transaction.
+    """Write an admitted document in place of its former version. Inside the caller's transaction.
 
     Raises Conflict when a chunk of the former version is under a legal hold.
     """
@@ -195,7 +194,7 @@ def insert_document(
 
 
 def _find_suspected(ready: PreparedDocument, judgement: Judgement | None) -> set[uuid.UUID]:
-    """Finds the chunks where the gate suspects the document; all of them if it cannot say which."""
+    """Return the ids of the chunks that the gate suspects; all of them if it cannot say which."""
     if judgement is None or not judgement.suspected:
         return set()
     spans = [span for reason in judgement.reasons if reason.family in ("injection", "hidden") for span in reason.spans]
@@ -209,7 +208,7 @@ def _find_suspected(ready: PreparedDocument, judgement: Judgement | None) -> set
 
 
 def count_document(scope: Scope, ready: PreparedDocument, *, enforce: bool, now: datetime) -> Granted | None:
-    """Counts the chunks against the namespace's quota, if it has one; replaced chunks make room."""
+    """Count the chunks against the namespace's quota; replaced chunks make room. Returns None without a quota."""
     if not quota.has_quota(scope.namespace_id):
         return None
     of_former = Document.objects.in_scope(scope).filter(document_id=ready.document.document_id)
@@ -219,19 +218,19 @@ def count_document(scope: Scope, ready: PreparedDocument, *, enforce: bool, now:
 
 
 def version_in_force(scope: Scope, document_id: str) -> int:
-    """Returns the version of the stored document; 0 for none."""
+    """Return the version of the stored document; 0 if there is none."""
     found = Document.objects.in_scope(scope).filter(document_id=document_id).values_list("version", flat=True)
     return found.first() or 0
 
 
 def _room_for(scope: Scope, ready: PreparedDocument, *, now: datetime) -> Granted | None:
-    """Returns the limit that the document would break, if any."""
+    """Return the limit that the document would break, if any."""
     granted = count_document(scope, ready, enforce=True, now=now)
     return granted if granted is not None and granted.memories < len(ready.places) else None
 
 
 def _keep_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> StoredDocument:
-    """Stores a quarantined document under a name that it keeps, and reports the quarantine."""
+    """Store a quarantined document under a lasting name, and report the quarantine."""
     document_id = checked.document.document_id or str(checked.id)
     version = version_in_force(scope, document_id)
     named = replace(checked, document=replace(checked.document, document_id=document_id))
@@ -250,7 +249,7 @@ def _keep_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> Stored
 
 
 def _drop_originals(scope: Scope, row: Document) -> None:
-    """Deletes the kept originals of former versions; a file that is being read keeps its bytes until it is read."""
+    """Delete the kept originals of former versions; a file that is being read keeps its bytes until it is read."""
     former = DocumentFile.objects.in_scope(scope).filter(document_key=row.id, finished_at__isnull=False)
     DocumentFilePart.objects.in_scope(scope).filter(file_id__in=former.values("id")).delete()
 
@@ -261,10 +260,10 @@ def _list_chunks(scope: Scope, row: Document) -> QuerySet[Memory]:
 
 
 def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | None:
-    """Deletes a document, its chunks, its files and all dependent rows; returns how many chunks, None if there is
-    neither the document nor a file that waits to become it.
+    """Delete a document, its chunks, its files and all dependent rows; return the number of chunks.
 
-    Raises Conflict when a chunk is under a legal hold.
+    Returns None if there is neither the document nor a waiting file for it. Raises Conflict when a chunk is under a
+    legal hold.
     """
     with transaction.atomic():
         found = Document.objects.in_scope(scope).filter(document_id=document_id)
@@ -288,7 +287,7 @@ def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | N
 
 
 def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: datetime) -> Memory:
-    """Returns a chunk as an unsaved memory; the document speaks for itself, so its title is the speaker."""
+    """Return a chunk as an unsaved memory. The document itself speaks, so its title is the speaker."""
     deadline.check()
     text = document.text[place.start : place.end]
     return Memory(
@@ -306,7 +305,7 @@ def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: dat
 
 
 def _upsert(scope: Scope, document: NewDocument, *, now: datetime) -> Document:
-    """Writes the document's row in its new version, locked until the transaction ends. Raises NamespaceGone."""
+    """Write the new version of the document's row, locked until the transaction ends. Raises NamespaceGone."""
     identity = new_id()
     row = Document(
         namespace_id=scope.namespace_id,
@@ -336,9 +335,8 @@ def _insert(
     *,
     suspected: Collection[uuid.UUID],
 ) -> None:
-    """Writes the chunks of a document that has none, with postings, vectors and counts; `suspected` ones wait
-    for review.
-    """
+    """Write the chunks of a document that has none, with postings, vectors and counts; `suspected` ones wait for
+    review."""
     own = {"document_id": row.document_id, "title": row.title, "source": row.source, "version": row.version}
     made = embedded is not None and EmbeddingModel.objects.in_use(embedded.model_id)
     for position, (memory, entry, place) in enumerate(zip(memories, entries, places, strict=True)):

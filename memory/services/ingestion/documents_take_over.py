@@ -1,4 +1,4 @@
-"""Takes documents over from a cube's file, without their chunks, which are memories (`take_over`)."""
+"""Restores documents from a cube's file, without their chunks, which are memories (`take_over`)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from memory.types import Scope
 def take_over_documents(
     scope: Scope, documents: Sequence[Document], *, dry_run: bool = False, now: datetime
 ) -> tuple[list[Document], int, int]:
-    """Keeps documents that are not there, with ids, versions and times; returns the new ones, how many are there, and
-    how many are left out: another document has the name, or the gate does not let its title, source or metadata in.
+    """Store new documents with their ids, versions and times; return the new ones, and how many exist already and how
+    many are left out.
 
-    With `dry_run` nothing is written. Inside the caller's transaction.
+    A document is left out if another one has its name, or if the gate refuses its title, source or metadata. With
+    `dry_run` nothing is written. Inside the caller's transaction.
     """
     rows = Document.objects.in_scope(scope)
     names = [one.document_id for one in documents]

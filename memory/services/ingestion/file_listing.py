@@ -1,4 +1,4 @@
-"""Files that were given as documents, as clients see them: how far each is, and what came of it."""
+"""Lists the files that were given as documents, as clients see them: their progress and results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.types import Access, ListFilter, Scope
 
 
 def find_file(access: Access, *, file_id: uuid.UUID) -> DocumentFile:
-    """A file of a namespace that the caller reaches. Raises NotFound."""
+    """Return a file of a namespace that the caller reaches. Raises NotFound."""
     row = DocumentFile.objects.reachable_by(access).filter(id=file_id).first()
     if row is None:
         raise NotFound(f"There is no file {file_id} that this key reaches.", detail={"field": "id"})
@@ -27,7 +27,7 @@ def find_file(access: Access, *, file_id: uuid.UUID) -> DocumentFile:
 def list_files(
     access: Access, *, wanted: ListFilter, document_id: str | None = None, cursor: uuid.UUID | None
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Files, the newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
+    """Return the files, newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
     rows = narrow(DocumentFile.objects.reachable_by(access), access, wanted)
     if document_id is not None:
         rows = rows.filter(document_id=document_id)
@@ -38,18 +38,18 @@ def list_files(
 
 
 def to_dict(row: DocumentFile) -> dict[str, Any]:
-    """How a file stands, as clients see it."""
+    """Return a file's progress and result as clients see them."""
     return _to_dicts([row])[0]
 
 
 def file_in_force(scope: Scope, document: Document) -> DocumentFile | None:
-    """The file that the document's present version was read from, if it was read from one."""
+    """Return the file that the document's present version was read from, if any."""
     rows = DocumentFile.objects.in_scope(scope).filter(document_key=document.id, document_version=document.version)
     return rows.first()
 
 
 def is_in_force(row: DocumentFile) -> bool:
-    """Whether the present version of a document was read from it."""
+    """Return whether the present version of a document was read from the file."""
     if row.document_key is None or row.document_version is None:
         return False
     documents = Document.objects.filter(namespace_id=row.namespace_id, id=row.document_key)
@@ -57,24 +57,24 @@ def is_in_force(row: DocumentFile) -> bool:
 
 
 def name_of(row: DocumentFile) -> str:
-    """The name of its namespace."""
+    """Return the name of the file's namespace."""
     return Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first() or ""
 
 
 def parts_of(row: DocumentFile) -> QuerySet[DocumentFilePart]:
-    """Its bytes, as far as they are there."""
+    """Return the stored parts of the file in order."""
     return DocumentFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).order_by("number")
 
 
 def jobs_of(row: DocumentFile) -> QuerySet[Job]:
-    """Its jobs, the newest first."""
+    """Return the jobs of the file, newest first."""
     arguments = [row.namespace_id, str(row.id)]
     jobs = Job.objects.filter(namespace_id=row.namespace_id, kind=queue.READ_FILE.name, arguments=arguments)
     return jobs.order_by("-id")
 
 
 def _to_dicts(rows: Sequence[DocumentFile]) -> list[dict[str, Any]]:
-    """Files as clients see them, with what stands in other tables read once for all."""
+    """Return the files as clients see them; each other table is read once for all of them."""
     namespaces = {row.namespace_id for row in rows}
     ids = [row.id for row in rows]
     names = dict(Namespace.objects.filter(pk__in=namespaces).values_list("pk", "name"))
@@ -115,7 +115,7 @@ def _state_of(row: DocumentFile, job: Job | None) -> str:
         return FileState.REFUSED.value if row.refusal else FileState.DONE.value
     if job is None:
         return FileState.DISCARDED.value
-    # Between the two its end is about to be written.
+    # The job has ended, and the end of the file is about to be written.
     return FileState.RUNNING.value if job.state == JobState.DONE else str(job.state)
 
 

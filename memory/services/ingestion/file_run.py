@@ -1,5 +1,7 @@
-"""Reads a file that was given as a document, and stores what it says. How it ends is written in the transaction that
-stores the document: one that broke off is read again from the beginning, and changes nothing twice.
+"""Reads a file that was given as a document, and stores its text.
+
+The result is written in the transaction that stores the document: an interrupted run starts again from the beginning,
+and nothing is changed twice.
 """
 
 from __future__ import annotations
@@ -26,24 +28,24 @@ from memory.services.ingestion.files import spool
 from memory.services.jobs import runner
 from memory.types import NewDocument, Scope, StoredDocument
 
-# What reading a file may take: address space, time of all threads together, time, and pages or slides.
+# The limits of reading a file: address space, CPU time of all threads, wall-clock time, and pages or slides.
 _MEMORY_MB, _CPU_SECONDS, _SECONDS, _PAGES = 1_024, 30, 60, 2_000
-# As many as a document that is sent as JSON may have.
+# The limit of documents sent as JSON.
 MAX_TEXT_CHARS = 1_000_000
 _MAX_TITLE_CHARS = 300
 _MAX_PROBLEM_CHARS = 500
-# Steps: the bytes are there, they are read, the document is stored.
+# The steps of the progress: the bytes are on disk, they are read, the document is stored.
 _STEPS = 3
 _ERASED = "An erasure has taken the file, or a part of its document, away: give it again if it may be kept."
 _OUTDATED = "A newer version of the document came before this file was read: the newer one stays."
 
 
 class FileStopped(Exception):
-    """The file is gone, or another worker has ended it: what this one was about to store is not stored."""
+    """The file is gone, or another worker has finished it: the document of this run must not be stored."""
 
 
 def carry_out(*, namespace_id: int, file_id: uuid.UUID, now: Callable[[], datetime]) -> bool:
-    """Reads the file and stores its text as a document; whether it is one now. One that is over stays as it is."""
+    """Read the file and store its text as a document; return whether it did. A finished file stays as it is."""
     row = DocumentFile.objects.filter(namespace_id=namespace_id, id=file_id).first()
     if row is None or row.finished_at is not None:
         return False
@@ -68,7 +70,7 @@ def carry_out(*, namespace_id: int, file_id: uuid.UUID, now: Callable[[], dateti
 
 
 def limits_in_force() -> ParserLimits:
-    """What reading a file may take."""
+    """Return the limits of reading a file."""
     return ParserLimits(
         memory=_MEMORY_MB * 1024**2,
         cpu_seconds=_CPU_SECONDS,
@@ -114,7 +116,7 @@ def _store(scope: Scope, row: DocumentFile, parsed: ParsedFile, *, now: datetime
 def _refuse(
     scope: Scope, row: DocumentFile, reason: FileRefusal, says: str, parsed: ParsedFile | None, *, now: datetime
 ) -> bool:
-    """Ends the file with the reason; what was in force stays."""
+    """Finish the file with the reason; the version in force stays."""
     with transaction.atomic():
         try:
             own = _lock(row)
@@ -126,7 +128,7 @@ def _refuse(
 
 
 def _end(scope: Scope, own: DocumentFile, parsed: ParsedFile | None, *, now: datetime) -> None:
-    """Ends the locked file: its bytes go, unless the original of a document in force is to be kept."""
+    """Finish the locked file. Its bytes are deleted, unless the original of a document in force is to be kept."""
     own.finished_at = now
     if parsed is not None:
         own.parser, own.pages, own.tables = parsed.parser, parsed.pages, parsed.tables
@@ -147,9 +149,10 @@ def _end(scope: Scope, own: DocumentFile, parsed: ParsedFile | None, *, now: dat
 
 
 def _refuse_overtaken(scope: Scope, own: DocumentFile) -> None:
-    """Raises FileRefused when the document was given anew, or (in part) erased, since this file was.
+    """Raise FileRefused when a newer version of the document came, or (a part of) it was erased, since the file was
+    given.
 
-    Locks the document: it is locked before its files.
+    Locks the document, which is always locked before its files.
     """
     named = Document.objects.in_scope(scope).filter(document_id=own.document_id)
     document = named.select_for_update().first()
@@ -182,7 +185,7 @@ def _say_kept_out(stored: StoredDocument) -> str:
 
 @contextmanager
 def _bytes_of(row: DocumentFile) -> Iterator[Path]:
-    """The file on a disk, while it is read. Raises FileRefused when it was erased."""
+    """Write the file to disk while it is read; yield its path. Raises FileRefused when the file was erased."""
     with spool(bytes(data) for data in parts_of(row).values_list("data", flat=True).iterator(chunk_size=8)) as (
         path,
         _,

@@ -1,4 +1,5 @@
-"""Files that are given as documents: checked, kept for the job that reads them, followed, read anew, forgotten."""
+"""Accepts files as documents: checks them, stores them for the job that reads them, has originals read again, and
+deletes old ones."""
 
 from __future__ import annotations
 
@@ -32,11 +33,11 @@ from memory.services.tenancy.namespaces import lock_namespace
 from memory.spool import open_folder
 from memory.types import Idempotency, Scope
 
-# The job may take so long: reading, the gate, storing.
+# The time limit of a job in seconds: reading, the gate, storing.
 JOB_SECONDS = 600
-# What is read, in words.
+# The kinds of files that are read, in words.
 ALLOWED = detect.ALLOWED
-# Files that wait or are read: they lie in the database.
+# The most unfinished files of a namespace, because they lie in the database.
 MAX_OPEN = 100
 _PART_BYTES = 1024 * 1024
 _MAX_NAME_CHARS = 200
@@ -46,8 +47,10 @@ _OPTIONS = ("document_id", "title", "source", "session", "metadata", "occurred_a
 
 @dataclass(frozen=True, slots=True)
 class FileUpload:
-    """A file as it was sent, in `chunks`, and what its document is to have. Without a `document_id` its content names
-    it; without a `title` the file's own one does, or its name. `keep_original`: so that it can be read anew.
+    """A file as it was sent, in `chunks`, with the values for its document.
+
+    Without a `document_id`, the id follows from the content; without a `title`, the title is that in the file, or its
+    name. `keep_original`: keep the file, so that it can be read again.
     """
 
     name: str
@@ -69,11 +72,12 @@ def start_file(
     enqueue: bool = True,
     idempotency: Idempotency | None = None,
 ) -> DocumentFile:
-    """Keeps the file and queues the job that reads it. The same file again, with the same options, is the one that
-    waits already, or whose document is in force. Without `enqueue` the caller reads it.
+    """Store the file and queue the job that reads it. Without `enqueue` the caller reads it.
 
-    Raises FileTooLarge, InvalidInput for what is of no kind that is read, ParserUnavailable, Conflict while MAX_OPEN
-    others of the namespace wait, NamespaceGone, IdempotencyConflict, and NotFound where a repeated request's file is no
+    The same file with the same options is not stored again if it waits already, or if its document is in force.
+
+    Raises FileTooLarge, InvalidInput for a kind of file that cannot be read, ParserUnavailable, Conflict while MAX_OPEN
+    others of the namespace wait, NamespaceGone, IdempotencyConflict, and NotFound if a repeated request's file is no
     longer known.
     """
     with spool(upload.chunks, most=settings.MEMOS_FILE_MAX_BYTES) as (path, digest):
@@ -131,7 +135,7 @@ def _record_start(scope: Scope, row: DocumentFile, *, now: datetime, **more: boo
 
 
 def reparse_document(scope: Scope, *, document_id: str, now: datetime) -> DocumentFile:
-    """Has the original of a document read anew, with the parser that is there now.
+    """Have the original of a document read again by the present parser.
 
     Raises NotFound, Conflict when its original was not kept or it is being read, and ParserUnavailable.
     """
@@ -161,9 +165,9 @@ def reparse_document(scope: Scope, *, document_id: str, now: datetime) -> Docume
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes files that were given a week ago, but for those of documents in force; returns how many.
+    """Delete files older than MEMOS_JOBS_KEEP_DAYS, except those of documents in force; return how many.
 
-    One that is not over stays as long as its job: a job that failed waits for a person.
+    An unfinished file stays as long as it has a job: a failed job waits for a person.
     """
     oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
     in_force = Document.objects.filter(
@@ -180,8 +184,10 @@ def forget(*, now: datetime) -> int:
 
 @contextmanager
 def spool(chunks: Iterable[bytes], *, most: int | None = None) -> Iterator[tuple[Path, Any]]:
-    """The bytes on a disk while they are looked at, and their SHA-256. Raises FileTooLarge at the first byte beyond
-    `most`."""
+    """Write the bytes to disk while they are needed; yield the path and their SHA-256.
+
+    Raises FileTooLarge at the first byte beyond `most`.
+    """
     digest, size = hashlib.sha256(), 0
     with open_folder() as folder:
         path = folder / "given"
@@ -239,7 +245,7 @@ def _new_row(scope: Scope, upload: FileUpload, *, kind: str, digest: Any, size: 
 
 
 def _find_same(scope: Scope, row: DocumentFile) -> DocumentFile | None:
-    """The file that was given before and has not been overtaken, if this one is the same with the same options."""
+    """Return the newest file of the document, if it is the same with the same options and has not been overtaken."""
     rows = DocumentFile.objects.in_scope(scope).filter(document_id=row.document_id)
     newest = rows.order_by("-asked_at").first()
     if newest is None or newest.content_key != row.content_key:

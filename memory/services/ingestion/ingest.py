@@ -1,4 +1,4 @@
-"""Ingests turns: asks the gate, embeds, makes durable and findable, and asks for a summary when one is due."""
+"""Ingests turns: asks the gate, embeds, stores and indexes them, and requests a summary when one is due."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BEGUN_CHARS = 1_000
 
 
 def ingest(scope: Scope, *, memory: NewMemory, now: datetime, idempotency: Idempotency | None = None) -> Ingested:
-    """Remembers one turn. See `ingest_batch`."""
+    """Remember one turn. See `ingest_batch`."""
     return ingest_batch([(scope, memory)], now=now, idempotency=idempotency)
 
 
@@ -51,14 +51,14 @@ def ingest_batch(
     beside: Callable[[Sequence[Outcome]], None] | None = None,
     after: Callable[[Sequence[Outcome]], None] | None = None,
 ) -> Ingested:
-    """Remembers turns in order, as far as the gate lets them in. When it returns, they are durable, both retrievers
-    find them, and quarantined turns are kept where no search looks. On an error nothing is stored.
+    """Remember turns in order, as far as the gate lets them in. When it returns, they are durable, both retrievers find
+    them, and quarantined turns are stored where no search looks. On an error nothing is stored.
 
-    With the embedding provider away, or with more text than a request can wait for (INLINE_PASSAGES), turns are stored
-    and found by words; the worker embeds them later. With Redis away they only miss session window and working memory.
-    Both are named in `degraded`. All items belong to one caller. `note` is kept with the answer to the key. `beside` is
-    called with the outcomes inside the transaction that stores the turns, before they are stored, and `after` when they
-    are.
+    Without the embedding provider, or with more text than a request can wait for (INLINE_PASSAGES), turns are stored
+    and found by words; the worker embeds them later. Without Redis, they are only missing in session window and working
+    memory. Both are named in `degraded`. All items belong to one caller. `note` is stored with the answer to the key.
+    `beside` is called with the outcomes inside the transaction that stores the turns, before they are stored, and
+    `after` when they are.
 
     Raises IdempotencyConflict when the key came with another body before.
     """
@@ -120,7 +120,7 @@ def _call(hook: Callable[[Sequence[Outcome]], None] | None, turns: Sequence[Judg
 
 
 def finish(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> list[str]:
-    """Runs the steps after the write of memories, outside its transaction; returns the degradations."""
+    """Run the steps after the write of memories, outside its transaction; return the degradations."""
     if not rows:
         return []
     degraded = []
@@ -133,7 +133,8 @@ def finish(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetim
 
 
 def _ask_for_vectors() -> None:
-    """Has the worker embed memories without vectors. They are stored: on an error the schedule finds them later."""
+    """Have the worker embed memories without vectors. On an error the schedule finds them later, because they are
+    stored."""
     try:
         queue.enqueue(queue.EMBED_PENDING)
     except DatabaseError as error:
@@ -141,14 +142,14 @@ def _ask_for_vectors() -> None:
 
 
 def _place(number: int, count: int) -> str:
-    """Returns the prefix for the names of an item's fields in a refusal."""
+    """Return the prefix of an item's field names in an error."""
     return f"items[{number}]." if count > 1 else ""
 
 
 def _judge(
     items: Sequence[tuple[Scope, NewMemory]], vectors: BatchEmbedding
 ) -> tuple[list[JudgedTurn], dict[uuid.UUID, tuple[int, MemoryRow]]]:
-    """Judges the turns; returns them, and for admitted ones, by id, the index in `vectors` and the row."""
+    """Judge the turns; return them, and for admitted ones, by id, the index in `vectors` and the row."""
     turns: list[JudgedTurn] = []
     offered: dict[uuid.UUID, tuple[int, MemoryRow]] = {}
     for start in range(0, len(items), JUDGED_TOGETHER):
@@ -166,7 +167,7 @@ def _judge(
 def _find_rows(
     turns: Sequence[JudgedTurn], offered: Mapping[uuid.UUID, tuple[int, MemoryRow]]
 ) -> tuple[list[MemoryRow], list[int]]:
-    """Returns the current rows of the turns that are still let in, and their indexes among the offered ones."""
+    """Return the current rows of the admitted turns, and their indexes among the offered ones."""
     rows, places = [], []
     for turn in turns:
         if turn.admitted:
@@ -188,10 +189,9 @@ def _has_quota(rows: Sequence[MemoryRow]) -> bool:
 def _write_beside(
     rows: Sequence[MemoryRow], places: Sequence[int], awaited: Expected, vectors: BatchEmbedding, *, now: datetime
 ) -> Embedded | None:
-    """Stores the rows and asks for due summaries while the last of their vectors are made, and stores these too, if
-    they come. Inside a transaction.
+    """Store the rows and request due summaries while the last of their vectors are made, and then store these vectors.
 
-    Returns the stored vectors.
+    To be called in a transaction. Returns the stored vectors; None if there are none.
     """
     unwritten = transaction.savepoint()
     ask_for_summaries(write(rows, awaited.only(places), now=now), now=now)
@@ -208,7 +208,7 @@ def _write_beside(
 
 
 def ask_for_summaries(sessions: Sequence[SessionState], *, now: datetime) -> None:
-    """Asks for the due summaries. The memories are stored all the same: on an error the schedule finds them later."""
+    """Request the due summaries. On an error the schedule finds them later, because the memories are stored."""
     due: dict[int, list[str]] = defaultdict(list)
     for session in sessions:
         if session.summary_due:
@@ -225,7 +225,7 @@ def ask_for_summaries(sessions: Sequence[SessionState], *, now: datetime) -> Non
 
 
 def _collect_outcomes(turns: Sequence[JudgedTurn]) -> dict[str, Any]:
-    """Returns the verdicts and reasons that an idempotency record keeps, of the turns that have reasons."""
+    """Return the verdicts and reasons for an idempotency record, of turns that have reasons."""
     told = {
         str(place): {"verdict": turn.outcome.verdict.value, "reasons": turn.outcome.reasons}
         for place, turn in enumerate(turns)
@@ -235,7 +235,7 @@ def _collect_outcomes(turns: Sequence[JudgedTurn]) -> dict[str, Any]:
 
 
 def _find_given_answer(idempotency: Idempotency) -> Ingested | None:
-    """Finds the answer already given to this key, if any."""
+    """Find the answer already given to this key, if any."""
     record = answers.find_answer(idempotency)
     if record is None:
         return None
@@ -251,8 +251,9 @@ def _find_given_answer(idempotency: Idempotency) -> Ingested | None:
 
 
 def append_to_windows(rows: Sequence[MemoryRow], *, now: datetime) -> bool:
-    """Adds the rows to their session windows, and important ones to working memory; False (logged) when Redis
-    is away.
+    """Add the rows to their session windows, and important ones to working memory.
+
+    Returns False (logged) when Redis is away.
     """
     messages: dict[tuple[int, str], list[WindowMessage]] = defaultdict(list)
     noted: dict[int, list[uuid.UUID]] = defaultdict(list)

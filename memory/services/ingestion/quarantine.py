@@ -36,14 +36,14 @@ MAX_NOTE_CHARS = 300
 EXCERPT_CHARS = 200
 # One transaction deletes at most this many rows.
 BATCH = 500
-# Texts are judged again to find the spans again; only this much of a longer text.
+# Texts are judged again to find the spans; of a longer text only this much.
 JUDGED_CHARS = 20_000
 RESET_NOTE = "The session was reset."
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineFilter:
-    """Holds the filters of the listing; None matches all. `cursor`: the start of the page."""
+    """The filters of the listing; None matches all. `cursor`: the start of the page."""
 
     namespace: str | None
     state: QuarantineState | None
@@ -54,14 +54,15 @@ class QuarantineFilter:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """Holds the item after the decision. `degraded` is as in `Ingested`."""
+    """The item after the decision. `degraded`: as in `Ingested`."""
 
     item: QuarantinedItem
     degraded: Sequence[str] = ()
 
 
 def list_items(access: Access, *, wanted: QuarantineFilter) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Lists items that the caller reaches, newest first, with the beginning of their texts; and the next page's cursor.
+    """Return a page of the items that the caller reaches, newest first, with the beginning of their texts, and the
+    cursor of the next page.
 
     Raises NotFound for a namespace that the caller does not reach.
     """
@@ -79,20 +80,20 @@ def list_items(access: Access, *, wanted: QuarantineFilter) -> tuple[list[dict[s
 
 
 def item(access: Access, *, item_id: uuid.UUID) -> dict[str, Any]:
-    """Returns one item, with its whole text and metadata. Raises NotFound."""
+    """Return one item with its whole text and metadata. Raises NotFound."""
     return whole(_get_item(access, item_id))
 
 
 def whole(found: QuarantinedItem) -> dict[str, Any]:
-    """Returns an item as its reviewers see it."""
+    """Return an item as its reviewers see it."""
     return {**_to_dict(found), "text": found.text, "metadata": found.metadata}
 
 
 def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, request_id: str = "") -> Reviewed:
-    """Makes the item the memory or document that it would have been; it keeps its id and time.
+    """Store the item as the memory or document that it would have been; it keeps its id and time.
 
-    A turn becomes the newest of its session. Quotas count it, and do not stop it: a person decides. Raises NotFound,
-    InvalidInput, and Conflict when the item was already decided, or when its document has a newer version.
+    A turn becomes the newest of its session. Quotas count it but do not stop it, because a person decides. Raises
+    NotFound, InvalidInput, and Conflict when the item was already decided, or when its document has a newer version.
     """
     note = check_note(note)
     found = _get_item(access, item_id)
@@ -121,8 +122,10 @@ def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
 
 
 def discard(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, request_id: str = "") -> Reviewed:
-    """Deletes the item's text and metadata; the record of the item and the reason remain. Raises NotFound,
-    InvalidInput, and Conflict when the item was already decided, or when its namespace is under a legal hold.
+    """Delete the item's text and metadata; the record of the item and the reason remain.
+
+    Raises NotFound, InvalidInput, and Conflict when the item was already decided, or when its namespace is under a
+    legal hold.
     """
     note = check_note(note)
     found = _get_item(access, item_id)
@@ -135,7 +138,7 @@ def discard(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
 
 
 def discard_session(scope: Scope, *, session: str, now: datetime) -> int:
-    """Discards the session's pending items; returns how many. Inside the caller's transaction.
+    """Discard the session's pending items; return how many. Inside the caller's transaction.
 
     Raises Conflict when the namespace is under a legal hold.
     """
@@ -148,14 +151,14 @@ def discard_session(scope: Scope, *, session: str, now: datetime) -> int:
 
 
 def select_expired(namespace_id: int, *, days: int, now: datetime) -> Any:
-    """Selects pending and discarded items older than `days`. Released items have no text, and stay as a record."""
+    """Select pending and discarded items older than `days`. Released items have no text, and stay as a record."""
     return QuarantinedItem.objects.filter(namespace_id=namespace_id, created_at__lt=now - timedelta(days=days)).exclude(
         state=QuarantineState.RELEASED
     )
 
 
 def delete_expired(scope: Scope, *, days: int, now: datetime, deadline: float) -> int:
-    """Deletes expired items, one batch per transaction, until `deadline` (of time.monotonic); returns how many.
+    """Delete expired items, one batch per transaction, until `deadline` (of time.monotonic); return how many.
 
     Deletes nothing once the policy holds the namespace.
     """
@@ -165,7 +168,7 @@ def delete_expired(scope: Scope, *, days: int, now: datetime, deadline: float) -
             if holds.on_namespace(scope.namespace_id):
                 break
             rows = select_expired(scope.namespace_id, days=days, now=now).order_by("pk")
-            # Items that a reviewer is deciding on right now are left for the next run.
+            # Leave items that a reviewer is deciding on for the next run.
             old = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:BATCH])
             count = QuarantinedItem.objects.in_scope(scope).filter(pk__in=old).delete()[0]
             if count:
@@ -178,7 +181,7 @@ def delete_expired(scope: Scope, *, days: int, now: datetime, deadline: float) -
 
 
 def check_note(note: str) -> str:
-    """Returns the note without surrounding white space and without secrets; it may be empty. Raises InvalidInput."""
+    """Return the note without surrounding white space and without secrets; it may be empty. Raises InvalidInput."""
     note = note.strip()
     if len(note) > MAX_NOTE_CHARS or "\0" in note:
         raise InvalidInput(f"A note has at most {MAX_NOTE_CHARS} characters and no NUL.", detail={"field": "note"})
@@ -197,7 +200,7 @@ def _release_document(scope: Scope, found: QuarantinedItem, note: str, *, now: d
         count_document(scope, ready, enforce=False, now=now)
         stored = insert_document(scope, ready, now=now)
         if stored.version != version + 1:
-            # Raised inside the transaction, so that none of this is written.
+            # Raise inside the transaction, so that none of this is written.
             raise Conflict(
                 f"The document {stored.document_id!r} was at version {version} when this was kept apart, and is at "
                 f"{stored.version - 1} now: discard the text, or put the document anew.",
@@ -210,7 +213,7 @@ def _release_document(scope: Scope, found: QuarantinedItem, note: str, *, now: d
 
 
 def _tell_file(scope: Scope, released: QuarantinedItem, stored: StoredDocument) -> None:
-    """Updates the file that the document was read from, if any, with the result."""
+    """Update the file that the document was read from, if any, with the result."""
     document = Document.objects.in_scope(scope).get(document_id=stored.document_id)
     DocumentFile.objects.in_scope(scope).filter(quarantine_id=released.pk).update(
         document_key=document.id,
@@ -229,7 +232,7 @@ def _get_item(access: Access, item_id: uuid.UUID) -> QuarantinedItem:
 
 
 def _lock_item(scope: Scope, item_id: uuid.UUID) -> QuarantinedItem:
-    """Locks the item, still pending; of two concurrent reviewers, one gets it. Raises Conflict."""
+    """Lock the item if it is pending: of two concurrent reviewers, only one gets it. Raises Conflict."""
     rows = QuarantinedItem.objects.in_scope(scope).filter(pk=item_id).select_related("namespace")
     found = rows.select_for_update(of=("self",)).first()
     if found is None:
@@ -255,7 +258,7 @@ def _decide(
     *,
     now: datetime,
 ) -> None:
-    """Writes the decision and empties the item: its text now belongs to a memory, or is deleted."""
+    """Store the decision and empty the item: its text now belongs to a memory, or is deleted."""
     found.state, found.reviewer, found.note, found.reviewed_at = state, scope.actor, note, now
     found.text, found.metadata = "", {}
     found.save(update_fields=["state", "reviewer", "note", "reviewed_at", "text", "metadata"])
@@ -300,7 +303,7 @@ def _to_dict(found: QuarantinedItem) -> dict[str, Any]:
 
 
 def find_places(item: QuarantinedItem) -> list[tuple[int, int]]:
-    """Finds the spans [start, end) of the item's text that match the rules which quarantined it.
+    """Find the spans [start, end) of the item's text that match the rules which quarantined it.
 
     The spans are not stored, so the gate judges the text again; a rule that has changed since may match nothing.
     """

@@ -33,12 +33,13 @@ GONE = "What it quotes was deleted."
 
 
 class SourceGone(Exception):
-    """Signals that a memory that a reply quotes was erased before the reply was stored."""
+    """A memory that a reply quotes was erased before the reply was stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotingReply:
-    """Represents the last of `turns`, and the memories that it quotes: `sources`, and the other turns that it repeats.
+    """The reply, which is the last of `turns`, with the memories that it quotes: `sources`, and other turns that it
+    repeats.
 
     Pass `lock_sources` to `ingest_batch` as `beside`, and `link` as `after`.
     """
@@ -49,11 +50,11 @@ class QuotingReply:
     now: datetime
 
     def lock_sources(self, outcomes: Sequence[Outcome]) -> None:
-        """Locks the sources: a later erasure waits for the lock, and finds the links.
+        """Lock the sources: a later erasure waits for the lock, and finds the links.
 
-        The session is locked first, as in all code that locks memories as well; a new one is made for that, or the
-        first turns of it at once would wait for each other. Raises SourceGone when one of them is gone, so that nothing
-        is stored.
+        The session is locked first, as in all code that locks memories as well; a new session is created for that,
+        because otherwise concurrent first turns would wait for each other. Raises SourceGone when a source is gone, so
+        that nothing is stored.
         """
         name = self.turns[-1].session
         if any(outcome.accepted for outcome in outcomes):
@@ -64,14 +65,14 @@ class QuotingReply:
             raise SourceGone
 
     def _make_session(self, name: str) -> None:
-        """Makes the session, still without turns, unless there is one; waits for another who is making it."""
+        """Create the session without turns, unless it exists; wait for a concurrent transaction that creates it."""
         own = Session(
             namespace_id=self.scope.namespace_id, name=name, first_message_at=self.now, last_message_at=self.now
         )
         Session.objects.bulk_create([own], ignore_conflicts=True)
 
     def link(self, outcomes: Sequence[Outcome]) -> None:
-        """Links the reply, if it was let in, to the memories that it quotes."""
+        """Link the reply, if it was let in, to the memories that it quotes."""
         reply = outcomes[-1].memory_id
         if reply is None or not outcomes[-1].accepted:
             return
@@ -85,7 +86,7 @@ class QuotingReply:
 
 
 def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *, now: datetime) -> None:
-    """Links a reply to the memories that it quotes, and has it follow those of them which no longer hold.
+    """Link a reply to the memories that it quotes, and have it follow any of them that no longer holds.
 
     No source supports the reply alone: it leaves search with the first of them. Inside the transaction that has locked
     them.
@@ -111,7 +112,7 @@ def link_reply(scope: Scope, reply: uuid.UUID, sources: Collection[uuid.UUID], *
 
 
 def put_away_replies(scope: Scope, sources: QuerySet[Memory], *, now: datetime) -> int:
-    """Archives the replies that quote memories which are about to be deleted; returns how many.
+    """Archive the replies that quote memories about to be deleted; return how many.
 
     A reply under a legal hold stays, and so does a reply that is itself among the sources. In the caller's transaction.
     """
@@ -140,13 +141,13 @@ def put_away_replies(scope: Scope, sources: QuerySet[Memory], *, now: datetime) 
 
 
 def list_named(scope: Scope, metadata: Mapping[str, Any]) -> list[uuid.UUID]:
-    """Lists the memories of the namespace that a reply's own metadata names as its sources."""
+    """Return the memories of the namespace that a reply's own metadata names as its sources."""
     rows = Memory.objects.in_scope(scope).filter(pk__in=read_named(metadata))
     return list(rows.values_list("pk", flat=True))
 
 
 def read_named(metadata: Mapping[str, Any]) -> list[uuid.UUID]:
-    """Reads the ids that a reply's metadata names; clients may have written anything there."""
+    """Read the ids that a reply's metadata names; clients may have written anything there."""
     answer = metadata.get("answer")
     named = answer.get("memory_ids") if isinstance(answer, dict) else None
     found = []

@@ -1,6 +1,6 @@
-"""Asks a configured language model about what the gate's rules suspect, and keeps what it says.
+"""Asks a configured language model about texts that the gate's rules suspect, and stores its verdict.
 
-Only what is let in as suspected is asked about: what is held or refused stays so, whatever a model would say. A model
+Only texts admitted as suspected are sent: a quarantined or rejected text stays so, whatever a model would say. A model
 that does not answer changes nothing.
 """
 
@@ -23,17 +23,18 @@ from memory.services.tenancy.policy import in_force
 
 log = logging.getLogger("memos.gate")
 
-# The word for "the model did not answer" in `degraded`.
+# Reported in `degraded` when the model did not answer.
 NO_SECOND_OPINION = Degradation.GATE_MODEL_UNAVAILABLE.value
-# Texts that one request has judged; of more the first.
+# The most texts that one request has judged; further ones are not sent.
 MOST_TEXTS = 8
 AnyJudged = TypeVar("AnyJudged", JudgedTurn, JudgedDocument)
 
 
 def hear_model(items: Sequence[AnyJudged], *, now: datetime) -> tuple[list[AnyJudged], list[str]]:
-    """The items with the model's verdict on those that are suspected, and what did not work (`degraded`).
+    """Return the items with the model's verdicts on the suspected ones, and the degradations.
 
-    An attempt is kept apart, unless the policy lets in what is found; what is none is suspected no longer.
+    A text that the model takes for an attack is quarantined, unless the policy accepts attacks; a harmless one is no
+    longer suspected.
     """
     asked: dict[str, list[int]] = {}
     for place in [place for place, one in enumerate(items) if one.judgement.suspected][:MOST_TEXTS]:
@@ -58,7 +59,7 @@ def hear_model(items: Sequence[AnyJudged], *, now: datetime) -> tuple[list[AnyJu
 
 
 def _text_of(one: JudgedTurn | JudgedDocument) -> str:
-    """What the model is shown: the text, and the fields that were judged with it."""
+    """Return the text for the model, with the fields that were judged with it."""
     if isinstance(one, JudgedTurn):
         text, fields = one.memory.text, {"speaker": one.memory.speaker, "metadata": one.memory.metadata}
     else:
@@ -94,7 +95,7 @@ def _judgement(one: JudgedTurn | JudgedDocument, attempt: bool, name: str) -> Ju
     reason = Reason("injection.model", f"The language model {name} takes it for an attempt to steer its reader.", 1.0)
     if action == GateAction.ACCEPT:
         return replace(judgement, reasons=(reason, *judgement.reasons))
-    # What a model says is for a person to look at: it is kept apart also where the policy refuses what is found.
+    # A model's verdict is for a person to review: the text is quarantined even if the policy rejects what rules find.
     rest = tuple(other for other in judgement.reasons if other is not SUSPECTED)
     return replace(
         judgement, decision=GateDecision.QUARANTINE, suspected=False, reasons=(reason, *rest), confidence=1.0

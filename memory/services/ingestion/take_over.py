@@ -1,8 +1,8 @@
-"""Takes memories over from a cube's file: they keep ids, times, places and marks, and pass the gate and the quota as
-what is said anew does.
+"""Restores memories from a cube's file: they keep ids, times, positions and marks, and pass the gate and the quota as
+new memories do.
 
-What the gate would keep apart waits in the quarantine; a chunk or a fact cannot, and is left out. All of it inside the
-caller's transaction.
+Turns that the gate quarantines wait for a person; a chunk or a fact cannot, and is left out. All functions run inside
+the caller's transaction.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MOVED = Reason(
 
 
 class Arrival(StrEnum):
-    """What becomes of a memory that a file brings."""
+    """The outcomes of a memory from a file."""
 
     NEW = "new"
     REDACTED = "redacted"
@@ -63,12 +63,12 @@ class Arrival(StrEnum):
 
 @dataclass(slots=True)
 class ArrivingMemory:
-    """A memory of a file, with the ids that it is to have here, and what of its line is stored with it.
+    """A memory from a file, with the ids that it gets here, and the parts of its line that are stored with it.
 
-    `origin` is its id in the file. `unsearched` are the statements, [start, end), that are out of search and `names`
-    terms by which it is found besides. `vectors` are those of its passages, float32, under the active model; empty: the
-    worker makes them. `settled`, `extracted`, `preferences_read`: it was compared with others, and facts and
-    preferences were looked for in it.
+    `origin`: its id in the file. `unsearched`: the statements, [start, end), that are out of search. `names`: further
+    terms by which it is found. `vectors`: those of its passages, float32, under the active model; empty: the worker
+    makes them. `settled`, `extracted`, `preferences_read`: it was compared with others, and searched for facts and
+    preferences.
     """
 
     origin: uuid.UUID
@@ -90,15 +90,15 @@ class ArrivingMemory:
 
     @property
     def changed(self) -> bool:
-        """Whether the gate lets in another text than the file has: places in it are others then."""
+        """Return whether the gate changed the text, which shifts positions in it."""
         return self.outcome == Arrival.REDACTED
 
 
 def decide(scope: Scope, arrivals: Sequence[ArrivingMemory]) -> None:
-    """Says of each what becomes of it: whether it is there already, and what the gate says. Writes nothing.
+    """Determine the outcome of each memory: whether it exists already, and the gate's verdict. Writes nothing.
 
-    One is there if its id is, or another memory that says the same at the same moment in the same session. Sets
-    `outcome`, `here` (the memory that it is or would be), and the fields that the gate changes.
+    It exists if its id does, or another memory with the same text at the same moment in the same session. Sets
+    `outcome`, `here` (the id that it has or would have), and the fields that the gate changes.
     """
     present = _find_present(scope, arrivals)
     for arrival in arrivals:
@@ -113,9 +113,9 @@ def decide(scope: Scope, arrivals: Sequence[ArrivingMemory]) -> None:
 def take_over(
     scope: Scope, arrivals: Sequence[ArrivingMemory], *, model_id: int | None, now: datetime
 ) -> list[ArrivingMemory]:
-    """Stores what `decide` lets in, in the order given; returns those that are memories now.
+    """Store the memories that `decide` lets in, in the order given; return the stored ones.
 
-    Turns keep their numbers where these are behind what the session has, and are put at its end elsewhere.
+    Turns keep their numbers if these come after the session's last turn; otherwise they are appended to it.
     """
     _count_quota(scope, arrivals, now=now)
     let_in = [one for one in arrivals if one.outcome in (Arrival.NEW, Arrival.REDACTED)]
@@ -148,7 +148,7 @@ def take_over(
 
 
 def find_model(*, provider: str, name: str, dimensions: int) -> int | None:
-    """The id of the embedding model if it is the one in use here: its vectors can be taken over."""
+    """Return the id of the embedding model if it is the active one, so that its vectors can be used; otherwise None."""
     rows = EmbeddingModel.objects.filter(
         provider=provider, name=name, dimensions=dimensions, state=EmbeddingState.ACTIVE
     )
@@ -156,16 +156,15 @@ def find_model(*, provider: str, name: str, dimensions: int) -> int | None:
 
 
 def find_equals(scope: Scope, origins: Collection[uuid.UUID]) -> dict[uuid.UUID, uuid.UUID]:
-    """Of memories of files (their ids there) those that another memory here stands for, with its id."""
+    """Return, by their ids in the file, the memories for which another memory stands here, with its id."""
     keys = {_key_of(scope, origin): origin for origin in origins}
     rows = ImportedTurn.objects.in_scope(scope).filter(key__in=list(keys)).values_list("key", "memory_id")
     return {keys[key]: memory_id for key, memory_id in rows}
 
 
 def take_over_ends(scope: Scope, sessions: Sequence[Session]) -> int:
-    """Has sessions, which a file brought, go on counting where they would where they come from, though their last
-    turns were deleted there; returns how many of the sessions are here.
-    """
+    """Have restored sessions continue the numbering of their origin, even if their last turns were deleted there;
+    return how many of the sessions exist here."""
     given = {one.name: one for one in sessions}
     rows = list(Session.objects.in_scope(scope).filter(name__in=given).order_by("name").select_for_update())
     behind = []
@@ -183,7 +182,8 @@ def take_over_ends(scope: Scope, sessions: Sequence[Session]) -> int:
 
 
 def find_quarantined(scope: Scope, items: Sequence[QuarantinedItem]) -> set[uuid.UUID]:
-    """The ids of those that are kept apart here: under their id, or as the same words of a session and moment."""
+    """Return the ids of the items that are quarantined here: under their id, or with the same words, session and
+    moment."""
     rows = QuarantinedItem.objects.in_scope(scope)
     there = set(rows.filter(id__in=[one.pk for one in items]).values_list("id", flat=True))
     alike = rows.filter(content_hash__in=[one.content_hash for one in items])
@@ -193,7 +193,7 @@ def find_quarantined(scope: Scope, items: Sequence[QuarantinedItem]) -> set[uuid
 
 
 def take_over_quarantine(scope: Scope, items: Sequence[QuarantinedItem], *, now: datetime) -> int:
-    """Keeps items apart that were kept apart where they come from, and are not there; returns how many."""
+    """Store the quarantined items of the file that do not exist here; return how many."""
     ids = [one.pk for one in items]
     there = find_quarantined(scope, items)
     there |= set(Memory.objects.in_scope(scope).filter(pk__in=ids).values_list("pk", flat=True))
@@ -228,7 +228,7 @@ def _judge(scope: Scope, arrival: ArrivingMemory) -> None:
             turn = judge_turn(scope, _as_new(memory))
             judgement, speaker, metadata = turn.judgement, turn.memory.speaker, turn.memory.metadata
     except InvalidInput:
-        # The name of its session.
+        # The gate refused the name of its session.
         arrival.outcome = Arrival.REJECTED
         return
     arrival.judgement = judgement
@@ -262,7 +262,7 @@ def _keep_apart(arrival: ArrivingMemory, reason: Reason) -> None:
 
 
 def _find_present(scope: Scope, arrivals: Sequence[ArrivingMemory]) -> dict[uuid.UUID, uuid.UUID]:
-    """By their ids in the file, the memories (or items of the quarantine) here that they are."""
+    """Return the existing memories (or quarantined items) by the ids that they have in the file."""
     ids = {one.memory.pk: one.origin for one in arrivals}
     found = {ids[pk]: pk for pk in Memory.objects.in_scope(scope).filter(pk__in=list(ids)).values_list("pk", flat=True)}
     waiting = QuarantinedItem.objects.in_scope(scope).filter(id__in=list(ids)).values_list("id", flat=True)
@@ -298,7 +298,7 @@ def _key_by_words(session: str, role: str, speaker: str, said: bytes | memoryvie
 
 
 def _note_equals(scope: Scope, arrivals: Iterable[ArrivingMemory]) -> None:
-    """Notes which memories of the file have another id here."""
+    """Store which memories of the file have another id here."""
     ImportedTurn.objects.bulk_create(
         [
             ImportedTurn(namespace_id=scope.namespace_id, key=_key_of(scope, one.origin), memory_id=one.here)
@@ -330,7 +330,8 @@ def _refuse_room(arrival: ArrivingMemory, granted: Granted) -> None:
 
 
 def _place(scope: Scope, arrivals: Sequence[ArrivingMemory]) -> None:
-    """Numbers turns and facts, and moves their sessions' counters; the sessions are locked in the order of names."""
+    """Number turns and facts, and advance their sessions' counters; the sessions are locked in the order of their
+    names."""
     own: dict[str, list[ArrivingMemory]] = defaultdict(list)
     for one in arrivals:
         if not one.memory.session.startswith(SESSION_PREFIX):
@@ -349,14 +350,14 @@ def _place(scope: Scope, arrivals: Sequence[ArrivingMemory]) -> None:
         _number_facts(scope, session.name, [one for one in own[session.name] if not one.is_turn])
         moments = [one.memory.created_at for one in turns]
         if turns and not session.message_count:
-            # What was read in its turns is later than these, and may have come before them.
+            # The facts read in its turns are later than these turns, and may have been stored before them.
             session.first_message_at, session.last_message_at = min(moments), max(moments)
         session.last_message_at = max([session.last_message_at, *moments])
         for one in turns:
             before = session.message_count
             one.memory.turn = max(one.memory.turn, before + 1)
             session.message_count = one.memory.turn
-            # What stands before it is done, and so is it.
+            # All turns before it are done, and so is this one.
             if one.settled and session.settled_turn == before and session.skipped_turn is None:
                 session.settled_turn = one.memory.turn
             if one.extracted and session.extracted_turn == before:
@@ -422,5 +423,5 @@ def _event(scope: Scope, arrival: ArrivingMemory, *, now: datetime) -> dict:
 
 
 def count_outcomes(arrivals: Iterable[ArrivingMemory]) -> Counter[str]:
-    """How many had which outcome."""
+    """Count the memories by outcome."""
     return Counter(one.outcome.value for one in arrivals)

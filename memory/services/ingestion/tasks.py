@@ -15,5 +15,5 @@ forget_document_files = files.forget
 
 
 def read_document_file(namespace_id: int, file_id: str, *, now: datetime) -> bool:
-    """Reads a file that was given as a document; False when it is over, or did not become one."""
+    """Read a file that was given as a document; return False if it was finished already, or did not become one."""
     return file_run.carry_out(namespace_id=namespace_id, file_id=UUID(file_id), now=timezone.now)

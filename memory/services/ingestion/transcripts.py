@@ -1,4 +1,4 @@
-"""Imports the turns of a transcript, each exactly once, also when an earlier import was killed on its way."""
+"""Imports the turns of a transcript, each exactly once, even if an earlier import was interrupted."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from memory.models import Memory
 from memory.services.ingestion.ingest import ingest_batch
 from memory.types import Idempotency, NewMemory, Scope
 
-# The stored keys name these ranges: with another size, files imported before would be imported again.
+# Stored keys contain the ranges of batches: with another size, files imported before would be imported again.
 BATCH = 200
 
 
 @dataclass(slots=True)
 class Imported:
-    """What became of the turns: `new` ones, those `present` from an earlier import, and those imported earlier that
-    were deleted since (`gone`: they are not brought back). `kept_out` are those of this import that the gate
-    quarantined or rejected. `degraded` is as in `Ingested`.
-    """
+    """The numbers of turns by outcome: `new`; `present` from an earlier import; `gone`, imported earlier and deleted
+    since, which are not restored; `kept_out`, quarantined or rejected by the gate in this import. `degraded`: as in
+    `Ingested`."""
 
     new: int = 0
     present: int = 0
@@ -41,17 +40,17 @@ def import_turns(
     clock: Callable[[], datetime],
     progress: Callable[[int], None] = lambda _: None,
 ) -> Imported:
-    """Remembers `turns` in their order, BATCH at a time; summaries are asked for as with every other ingest.
+    """Remember `turns` in their order, BATCH at a time; summaries are requested as with every other ingest.
 
-    `source` is the SHA-256 (hex) of the file: a batch of it that the namespace has already is passed over, so an import
-    that was interrupted goes on where it ended. `progress(turns)` is called after every batch. Raises Conflict when the
-    file was imported into the namespace before with other options, so that the same batches hold other turns.
+    `source` is the SHA-256 (hex) of the file: batches that the namespace has already are skipped, so an interrupted
+    import continues where it ended. `progress(turns)` is called after every batch. Raises Conflict when the file was
+    imported into the namespace before with other options, so that the same batches hold other turns.
     """
     done = Imported()
     for start in range(0, len(turns), BATCH):
         batch = turns[start : start + BATCH]
         key = Idempotency(
-            # The id and not the name: a namespace that was deleted and made again is another one.
+            # Use the id, not the name: a namespace that was deleted and created again is another one.
             principal=f"import:{source}:{scope.namespace_id}",
             key=f"{start}-{start + len(batch)}",
             body_hash=hashlib.sha256(orjson.dumps([asdict(turn) for turn in batch])).hexdigest(),

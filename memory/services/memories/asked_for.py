@@ -1,4 +1,4 @@
-"""What a session keeps asking for goes into working memory, and stays there while it is asked for."""
+"""Keeps a memory in working memory for as long as a session keeps asking for it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from memory.stores.working import RepeatedAsking
 
 log = logging.getLogger("memos.working")
 
-# A session whose questions brought a memory back so often within an hour keeps asking for it.
+# This many questions of a session within an hour that bring a memory back keep it in working memory.
 OFTEN = 3
-# Of one session, so many are kept in mind: a session that asks about everything leaves room for what is new.
+# The most memories kept for one session, so that a session that asks about everything leaves room for new memories.
 MOST_EACH = 5
 
 
 def note_asked(found: Sequence[AskedMemory]) -> int:
-    """Counts what questions brought back; returns how many memories working memory keeps for it. With Redis away, none.
+    """Count the memories that questions brought back; return how many of them working memory keeps for it.
 
-    Memories that the gate or a person doubts stay out, as they do when they are new.
+    Memories that the gate or a person doubts stay out, as they do when they are new. Without Redis nothing is kept.
     """
     try:
         totals = asked.count(found)
         often = [(one, total) for one, total in zip(found, totals, strict=True) if total >= OFTEN]
         return sum(_keep(namespace_id, askings) for namespace_id, askings in _choose(often).items())
     except RedisAway as error:
-        log.warning("what is asked for is not kept in mind", extra={"reason": str(error)})
+        log.warning("requested memories are not kept in working memory", extra={"reason": str(error)})
         return 0
 
 
 def _choose(often: Sequence[tuple[AskedMemory, int]]) -> dict[int, dict[UUID, RepeatedAsking]]:
-    """Of each session the memories that it asked for most; of a memory the session that asked most."""
+    """Choose for each session the memories that it asked for most, and for each memory the session that asked most."""
     by_session: dict[tuple[int, str], list[tuple[AskedMemory, int]]] = defaultdict(list)
     for one, total in often:
         by_session[one.namespace_id, one.session].append((one, total))

@@ -1,7 +1,7 @@
-"""Asking for a change of many memories: those that a filter holds for. `bulk_run` carries it out.
+"""Requests a change of all memories that match a filter; `bulk_run` carries it out.
 
-Which memories they are is written down in one statement when it is asked for, as a dry run counts them. The filter,
-which may hold what a memory says, is not kept at all.
+The ids of the memories are stored by one statement at the time of the request, as a dry run counts them. The filter is
+not stored, because it may quote a memory.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from memory.services.tenancy.namespaces import keep_namespaces
 from memory.types import Access, Idempotency, Scope
 
 SAMPLE = 10
-# The job may take so long; it goes on in another one after half of it.
+# The time limit of a job in seconds. The change goes on in another job after about SLICE_SECONDS of `bulk_run`.
 JOB_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
 class BulkEdit:
-    """What is to be different; None, and an empty list or object, leave it as it is.
+    """The values to change; None, and an empty list or object, leave a value as it is.
 
-    `metadata` takes the place of all that is there; `set_metadata` puts keys in and `remove_metadata` takes keys off.
+    `metadata` replaces all metadata; `set_metadata` sets single keys and `remove_metadata` removes keys.
     """
 
     metadata: Mapping[str, Any] | None = None
@@ -55,7 +55,7 @@ class BulkEdit:
 def archive_where(
     scope: Scope, *, where: Filter | None, reason: str, now: datetime, idempotency: Idempotency | None = None
 ) -> BulkChange:
-    """Takes down the active memories that `where` (None: all) holds for, and queues the job that archives them.
+    """Choose the active memories that match `where` (None: all), and queue the job that archives them.
 
     Raises InvalidInput, IdempotencyConflict.
     """
@@ -73,25 +73,26 @@ def edit_where(
     now: datetime,
     idempotency: Idempotency | None = None,
 ) -> BulkChange:
-    """The same for `edit`. What the gate would refuse of it is refused here.
+    """Choose the active memories that match `where` (None: all), and queue the job that applies `edit` to them.
 
-    Raises InvalidInput, IdempotencyConflict.
+    Raises InvalidInput, also for values that the gate would refuse, and IdempotencyConflict.
     """
     wanted = check_edit(access, scope, edit=edit, reason=reason)
     return _request(scope, BulkChangeVerb.EDIT, wanted, _Chosen(where), now=now, idempotency=idempotency)
 
 
 def check_edit(access: Access, scope: Scope, *, edit: BulkEdit, reason: str) -> dict[str, Any]:
-    """What is wanted, as JSON without what stays as it is. Raises InvalidInput."""
+    """Return the reason and the values to change as JSON, without unchanged values. Raises InvalidInput."""
     return {"reason": check_reason(reason), **_check_values(access, scope, edit)}
 
 
 def undo(
     access: Access, *, change_id: uuid.UUID, reason: str, now: datetime, idempotency: Idempotency | None = None
 ) -> BulkChange:
-    """Asks for the memories that a bulk change has archived to be restored: a bulk change of its own.
+    """Request a bulk change that restores the memories that another one archived.
 
-    Raises NotFound, InvalidInput, IdempotencyConflict, Conflict for one that is not over, or not to be undone so.
+    Raises NotFound, InvalidInput, IdempotencyConflict, and Conflict for a change that is not finished or did not
+    archive.
     """
     change = find(access, change_id=change_id)
     if change.verb != BulkChangeVerb.ARCHIVE:
@@ -108,7 +109,7 @@ def undo(
 
 
 def preview(scope: Scope, *, verb: BulkChangeVerb, where: Filter | None, now: datetime) -> dict[str, Any]:
-    """How many memories a change would be about, and the newest of them. Nothing is stored."""
+    """Return how many memories a change would concern, with the newest SAMPLE of them. Stores nothing."""
     with transaction.atomic():
         change = BulkChange(namespace_id=scope.namespace_id, verb=verb, actor=scope.actor, created_at=now)
         change.matched = _Chosen(where).store(scope, change.id)
@@ -119,7 +120,7 @@ def preview(scope: Scope, *, verb: BulkChangeVerb, where: Filter | None, now: da
 
 
 def find(access: Access, *, change_id: uuid.UUID) -> BulkChange:
-    """A bulk change of a namespace that the caller reaches. Raises NotFound."""
+    """Return a bulk change of a namespace that the caller reaches. Raises NotFound."""
     change = BulkChange.objects.reachable_by(access).filter(id=change_id).first()
     if change is None:
         raise NotFound(f"There is no bulk change {change_id} that this key reaches.", detail={"field": "id"})
@@ -127,7 +128,7 @@ def find(access: Access, *, change_id: uuid.UUID) -> BulkChange:
 
 
 def to_dict(change: BulkChange) -> dict[str, Any]:
-    """How a bulk change stands, as clients see it."""
+    """Return the progress and result of a bulk change as clients see it."""
     return {
         "id": str(change.id),
         "namespace": _name_of(change),
@@ -146,18 +147,18 @@ def to_dict(change: BulkChange) -> dict[str, Any]:
 
 
 def state_of(change: BulkChange) -> str:
-    """How far it is, by its job."""
+    """Return the change's state, which follows that of its newest job."""
     if change.finished_at is not None:
         return BulkChangeState.DONE.value
     state = _jobs_of(change).values_list("state", flat=True).first() or JobState.DISCARDED
-    # One that has ended without the change being over has asked for the next.
+    # A job that ended before the change was finished has queued the next one.
     return BulkChangeState.RUNNING.value if state == JobState.DONE else str(state)
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes changes that were asked for a week ago; returns how many.
+    """Delete the changes older than MEMOS_JOBS_KEEP_DAYS; return how many.
 
-    One that is not over stays as long as its job: a job that failed waits for a person.
+    An unfinished change stays as long as it has a job: a failed job waits for a person.
     """
     oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
     deleted = 0
@@ -173,12 +174,12 @@ def forget(*, now: datetime) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The active memories for which a filter holds."""
+    """The active memories that match a filter."""
 
     where: Filter | None
 
     def store(self, scope: Scope, change_id: uuid.UUID) -> int:
-        """Stores them as those of a change; returns how many."""
+        """Store these memories as those of the change; return how many."""
         condition = predicate(self.where)
         sql, parameters = (condition.sql, condition.parameters) if condition else ("true", {})
         return queries.choose_matching(scope.namespace_id, change_id, sql, parameters)
@@ -186,12 +187,12 @@ class _Chosen:
 
 @dataclass(frozen=True, slots=True)
 class _Undone:
-    """Those that a change has changed."""
+    """The memories that an earlier change changed."""
 
     change_id: uuid.UUID
 
     def store(self, scope: Scope, change_id: uuid.UUID) -> int:
-        """Stores them as those of another change; returns how many."""
+        """Store these memories as those of the change; return how many."""
         return queries.choose_changed(scope.namespace_id, change_id, self.change_id)
 
 
@@ -229,7 +230,7 @@ def _get_change(scope: Scope, answer: Mapping[str, Any]) -> BulkChange:
 
 
 def _check_values(access: Access, scope: Scope, edit: BulkEdit) -> dict[str, Any]:
-    """The edit as JSON, without what it leaves as it is. Raises InvalidInput."""
+    """Return the edit as JSON without unchanged values. Raises InvalidInput."""
     if edit.metadata is not None and (edit.set_metadata or edit.remove_metadata):
         raise InvalidInput(
             "metadata takes the place of all that is there: leave out set_metadata and remove_metadata.",
@@ -252,7 +253,7 @@ def _check_values(access: Access, scope: Scope, edit: BulkEdit) -> dict[str, Any
 
 
 def _jobs_of(change: BulkChange) -> QuerySet[Job]:
-    """Its jobs, the newest first."""
+    """Return the jobs of the change, newest first."""
     arguments = [change.namespace_id, str(change.id)]
     jobs = Job.objects.filter(namespace_id=change.namespace_id, kind=queue.CHANGE_MEMORIES.name, arguments=arguments)
     return jobs.order_by("-id")

@@ -1,6 +1,6 @@
-"""Carries out a change of many memories, batch by batch through the services that change one.
+"""Carries out a change of many memories, batch by batch, through the services that change one memory.
 
-A batch, what became of each of its memories and the counts are kept in one transaction: a run that broke off goes on
+A batch, the outcome of each of its memories and the counts are stored in one transaction: an interrupted run continues
 where it ended, and nothing is counted twice.
 """
 
@@ -26,7 +26,7 @@ from memory.types import Access, ChangeTerms
 
 BATCH = 100
 SLICE_SECONDS = 10.0
-# Of memories whose values an erasure has taken away.
+# The refusal of memories whose new values an erasure has removed from the change.
 ERASED = "erased"
 
 Outcomes = dict[uuid.UUID, tuple[BulkOutcome, str]]
@@ -36,9 +36,9 @@ _CHANGED, _UNCHANGED = (BulkOutcome.CHANGED, ""), (BulkOutcome.UNCHANGED, "")
 def carry_out(
     *, namespace_id: int, change_id: uuid.UUID, now: Callable[[], datetime], seconds: float = SLICE_SECONDS
 ) -> int:
-    """Does what is left of the change; returns of how many memories. After `seconds` it queues the rest.
+    """Carry out the rest of the change; return how many memories were processed.
 
-    One that is over stays as it is.
+    A finished change stays as it is. After `seconds` the rest is queued as another job.
     """
     deadline = time.monotonic() + seconds
     changes = BulkChange.objects.filter(namespace_id=namespace_id, id=change_id)
@@ -60,7 +60,7 @@ def carry_out(
 
 
 def _deal_with_batch(change: BulkChange, *, now: datetime) -> int:
-    """Deals with the next memories, and counts them in the locked `change`; returns how many they were."""
+    """Process the next memories and count them in the locked `change`; return how many they were."""
     rows = BulkChangeMemory.objects.filter(namespace_id=change.namespace_id, change_id=change.id)
     ids = list(rows.waiting().values_list("memory_id", flat=True)[:BATCH])
     if not ids:
@@ -98,7 +98,7 @@ def _act(change: BulkChange, ids: Sequence[uuid.UUID], *, now: datetime) -> Outc
 
 
 def _list_held(namespace_id: int, ids: Sequence[uuid.UUID]) -> set[uuid.UUID]:
-    """Those of the memories that a legal hold keeps; it asks with their rows locked."""
+    """Return the memories under a legal hold. Locks their rows, so that no hold is set meanwhile."""
     rows = Memory.objects.filter(namespace_id=namespace_id, pk__in=ids).active().order_by("pk")
     there = list(rows.select_for_update().values_list("pk", flat=True))
     return set(holds.under_hold(namespace_id, there))
@@ -121,7 +121,7 @@ def _edit(
 def _edit_one(
     access: Access, wanted: dict[str, Any], memory_id: uuid.UUID, *, terms: ChangeTerms, **common: Any
 ) -> bool:
-    """Makes every change of the memory; whether one made a difference. Raises what the single changes raise."""
+    """Apply every change to the memory; return whether any made a difference. Raises what the single changes raise."""
     memory = Memory.objects.reachable_by(access).filter(pk=memory_id).select_for_update(of=("self",)).first()
     if memory is None:
         return False

@@ -1,4 +1,4 @@
-"""How one memory is changed: on the caller's terms, once for each Idempotency-Key, with a revision and an audit event.
+"""Changes one memory on the caller's terms, once for each Idempotency-Key, with a revision and an audit event.
 
 Every verb of one memory (edit, archive, restore, supersede, pin, feedback) is a function that `change` applies.
 """
@@ -29,7 +29,8 @@ AS_IT_COMES = ChangeTerms()
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """What was done to a memory: the `columns` to store, in words `changed`, and the audit event with its details."""
+    """The changes made to a memory: the `columns` to store, the names of what `changed` for the answer, and the audit
+    event."""
 
     event: AuditEvent
     changed: Sequence[str]
@@ -46,9 +47,10 @@ def change(
     now: datetime,
     apply: Callable[[Memory], MemoryChange | None],
 ) -> dict[str, Any]:
-    """Locks the memory, lets `apply` change it, and stores what it names; None: there was nothing to change.
+    """Lock the memory, let `apply` change it, and store its changes; `apply` returns None when there is nothing to
+    change.
 
-    Returns the memory's standing (`standing`) with `changed` and `degraded`. Raises NotFound, PreconditionFailed,
+    Returns the memory's standing (`state_of`) with `changed` and `degraded`. Raises NotFound, PreconditionFailed,
     IdempotencyConflict, Conflict for a memory under a legal hold, and what `apply` raises.
     """
 
@@ -62,9 +64,9 @@ def change(
 def run_once(
     idempotency: Idempotency | None, act: Callable[[], dict[str, Any]], *, now: datetime
 ) -> tuple[dict[str, Any], bool]:
-    """The answer of `act`, run in a transaction, and whether it ran: a key that came before gets the former answer.
+    """Run `act` in a transaction; return its answer, and whether it ran. A key that came before gets the former answer.
 
-    The answer must hold no memory text: it is kept. Raises IdempotencyConflict.
+    The answer is stored, so it must not contain a memory's text. Raises IdempotencyConflict.
     """
     deadline.check()
     if idempotency is None:
@@ -83,7 +85,8 @@ def run_once(
 
 
 def lock_memories(access: Access, memory_ids: Iterable[uuid.UUID], *, terms: ChangeTerms) -> dict[uuid.UUID, Memory]:
-    """The memories, locked in the order of their ids; the first one named must be in a revision of `terms`.
+    """Lock the memories in the order of their ids and return them by id. `terms` limit the revision of the first one
+    named.
 
     Raises NotFound, PreconditionFailed.
     """
@@ -105,9 +108,9 @@ def lock_memories(access: Access, memory_ids: Iterable[uuid.UUID], *, terms: Cha
 def store_change(
     access: Access, memory: Memory, memory_change: MemoryChange | None, *, terms: ChangeTerms, now: datetime
 ) -> dict[str, Any]:
-    """Stores a change, as a new revision with an audit event; the answer to it.
+    """Store a change as a new revision with an audit event; return the answer to the caller.
 
-    Raises Conflict when it archives a memory under a legal hold or changes what it says.
+    Raises Conflict when a memory under a legal hold would be archived or its content changed.
     """
     if memory_change is None:
         return {**state_of(memory), "changed": [], "degraded": []}
@@ -127,7 +130,7 @@ def store_change(
 
 
 def state_of(memory: Memory) -> dict[str, Any]:
-    """How a memory stands: all that decisions change of it, without what it says."""
+    """Return a memory's standing: all that decisions change of it, without its content."""
     return {
         "id": str(memory.pk),
         "namespace": memory.namespace.name,
@@ -144,9 +147,9 @@ def state_of(memory: Memory) -> dict[str, Any]:
 
 
 def check_reason(reason: str) -> str:
-    """The reason without white space around it and without secrets.
+    """Return the reason without surrounding white space and without secrets.
 
-    Raises InvalidInput when it says nothing, is too long or tries to steer its reader.
+    Raises InvalidInput when it is empty, too long, or tries to steer its reader.
     """
     reason = reason.strip()
     if not reason or len(reason) > MAX_REASON_CHARS or "\0" in reason:

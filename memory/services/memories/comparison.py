@@ -80,35 +80,35 @@ class MemoryComparison:
 
     @property
     def changes_nothing(self) -> bool:
-        """Tells whether nothing was decided."""
+        """Return whether there is no decision to store."""
         return not (self.settled.retired or self.settled.linked or self.settled.review or self.same)
 
     @property
     def memories(self) -> dict[uuid.UUID, Memory]:
-        """Returns the memory and the earlier ones as they were read, by id."""
+        """Return the memory and the earlier ones as they were read, by id."""
         return {one.pk: one for one in (self.memory, *self.earlier)}
 
 
 def select_said_by_people(rows: MemoryQuerySet) -> MemoryQuerySet:
-    """Narrows `rows` to memories that people said and that still hold: documents and agents decide nothing."""
+    """Narrow `rows` to memories that people said and that still hold: documents and agents decide nothing."""
     return rows.active().filter(superseded_by=None, role__in=_PEOPLE, turn__gt=0).select_related("namespace")
 
 
 def read_memory(scope: Scope, memory_id: uuid.UUID) -> MemoryComparison | None:
-    """Begins the comparison of a memory as it is now; None when the memory cannot decide anything, or no longer can."""
+    """Begin the comparison of a memory as it is now; None when the memory cannot decide anything, or no longer can."""
     memory = select_said_by_people(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
     return begin(scope, memory) if memory is not None else None
 
 
 def begin(scope: Scope, memory: Memory) -> MemoryComparison:
-    """Begins the comparison of a memory that is already loaded."""
+    """Begin the comparison of a memory that is already loaded."""
     statements = statements_of(memory)
     updates = list(dict.fromkeys(said.text for said in statements if is_update(said)))[:MAX_UPDATES]
     return MemoryComparison(scope, memory, statements, updates)
 
 
 def read_ahead(scope: Scope, memories: MemoryQuerySet) -> Iterator[tuple[Memory, MemoryComparison | None]]:
-    """Yields the memories as they are now, in their order, with their comparisons; None for one that can't be read.
+    """Yield the memories as they are now, in their order, with their comparisons; None for one that can't be read.
 
     The statements of READ_AHEAD memories are embedded together, which takes half as long. Raises EmbeddingUnavailable.
     """
@@ -128,13 +128,13 @@ def read_ahead(scope: Scope, memories: MemoryQuerySet) -> Iterator[tuple[Memory,
 
 
 def statements_of(memory: Memory) -> list[Statement]:
-    """Returns the statements of a memory that hold."""
+    """Return the statements of a memory that hold."""
     by_agent = memory.role not in _PEOPLE
     return live_statements(memory.text, spans_of(memory.retired_spans), speaker=memory.speaker, by_agent=by_agent)
 
 
 def find_earlier(comparison: MemoryComparison) -> None:
-    """Reads the earlier memories that the statements may be about. Raises EmbeddingUnavailable."""
+    """Read the earlier memories that the statements may be about. Raises EmbeddingUnavailable."""
     scope, memory, statements = comparison.scope, comparison.memory, comparison.statements
     named = list_named(memory)
     found = set(named)
@@ -156,7 +156,7 @@ def find_earlier(comparison: MemoryComparison) -> None:
 
 
 def list_named(memory: Memory) -> frozenset[uuid.UUID]:
-    """Returns the memories that a memory names as the target of its feedback, at most MAX_NAMED; its writer
+    """Return the memories that a memory names as the target of its feedback, at most MAX_NAMED; its writer
     chose them.
     """
     named = memory.metadata.get(FEEDBACK_ON)
@@ -168,7 +168,8 @@ def list_named(memory: Memory) -> frozenset[uuid.UUID]:
 
 
 def _is_one_person(one: Memory, other: Memory) -> bool:
-    """Tells whether both may be of one person: their metadata does not name two different users of the namespace."""
+    """Return whether both may be about one person: their metadata does not name two different users of the
+    namespace."""
     return all(
         one.metadata[key] == other.metadata[key]
         for key in ("user_id", "user")
@@ -177,7 +178,7 @@ def _is_one_person(one: Memory, other: Memory) -> bool:
 
 
 def decide(comparison: MemoryComparison) -> None:
-    """Decides how the memory changes the earlier ones. Raises EmbeddingUnavailable."""
+    """Decide how the memory changes the earlier ones. Raises EmbeddingUnavailable."""
     memory = comparison.memory
     until = time.thread_time() + MAX_SECONDS
     earlier = Earlier(
@@ -195,7 +196,7 @@ def decide(comparison: MemoryComparison) -> None:
 
 
 def _list_successions(comparison: MemoryComparison) -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """Lists (newer, older) of the near memories that are linked already."""
+    """List (newer, older) of the near memories that are linked already."""
     near = list(comparison.near)
     links = MemoryLink.objects.in_scope(comparison.scope).filter(kind=LinkKind.SUPERSEDES)
     rows = links.filter(memory_id__in=near, other_id__in=near).order_by()
@@ -203,5 +204,5 @@ def _list_successions(comparison: MemoryComparison) -> list[tuple[uuid.UUID, uui
 
 
 def find_same(comparison: MemoryComparison) -> None:
-    """Finds the earlier memories that say the same."""
+    """Find the earlier memories that say the same."""
     comparison.same = neighbours.find_same_text(comparison.scope, comparison.memory)

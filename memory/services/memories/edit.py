@@ -1,4 +1,4 @@
-"""What staff do to memories that are there already: archive, restore, correct. Every change says who and why."""
+"""Archives, restores and corrects stored memories. Every change says who made it and why."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from memory.types import Access, ChangeTerms, Scope
 REWRITTEN = (*sorted(holds.SAID), "importance", "review", "content_hash", "terms", "length", "tokens", "retired_spans")
 # Summaries are made from these fields of a memory.
 SUMMARISED = frozenset({"text", "speaker", "occurred_at"})
-# Memories that one transaction changes: few enough to hold its locks for a moment only.
+# The most memories that one transaction changes, so that it holds its locks only for a moment.
 BATCH = 500
 MAX_TEXT_CHARS = 20_000
 MAX_METADATA_BYTES = 65_536
@@ -51,11 +51,11 @@ MAX_METADATA_DEPTH = 16
 def archive(
     access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
 ) -> list[uuid.UUID]:
-    """Takes memories out of retrieval, of every namespace that the caller reaches; returns which that were.
+    """Take memories of any namespace that the caller reaches out of retrieval; return the ids of the archived ones.
 
-    Idempotent: archived ones and unknown ids count nothing. Kept batch by batch, so a call that broke off can be made
-    again. No window and no summary tells them from then on. Raises InvalidInput, and Conflict for a batch (of which
-    nothing is archived) with a memory under a legal hold.
+    Idempotent: archived memories and unknown ids are passed over. Each batch is committed, so that an interrupted call
+    can be repeated. Windows and summaries no longer show the memories. Raises InvalidInput, and Conflict for a batch
+    with a memory under a legal hold, of which nothing is archived.
     """
     reason = check_reason(reason)
     done = [_archive_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
@@ -65,9 +65,9 @@ def archive(
 def restore(
     access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
 ) -> list[uuid.UUID]:
-    """Brings archived memories back into retrieval, with the terms that today's analyser finds; returns which.
+    """Bring archived memories back into retrieval, with the terms that today's analyser finds; return their ids.
 
-    Idempotent and kept batch by batch, as `archive`. Raises InvalidInput.
+    Idempotent and committed batch by batch, as `archive`. Raises InvalidInput.
     """
     reason = check_reason(reason)
     done = [_restore_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
@@ -88,10 +88,10 @@ def edit(
     reviewed: bool = False,
     terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
-    """Corrects a memory; None leaves a value as it is. What it said before is kept as a version.
+    """Correct a memory; None leaves a value as it is. The former content is kept as a version.
 
-    A new text or speaker is embedded and indexed anew; with the embedding provider away the memory is found by its
-    words at once and by its meaning when the worker has embedded it (`degraded`). A new text, and `reviewed`, take it
+    A new text or speaker is embedded and indexed again. Without the embedding provider, the memory is found by its
+    words at once, and by its meaning when the worker has embedded it (`degraded`). A new text, and `reviewed`, take it
     off the review list. Without a difference nothing is written. Answers as `change` does, and with the gate's
     `verdict` and `reasons`. Raises NotFound, InvalidInput, PreconditionFailed, IdempotencyConflict, Conflict.
     """
@@ -118,10 +118,10 @@ def edit(
 
 
 def _refuse_clearing(access: Access, memory_id: uuid.UUID) -> None:
-    """Raises Forbidden for a memory that is suspected: whoever can write it could free it else."""
+    """Raise Forbidden for a suspected memory, which otherwise everyone who can write could clear."""
     rows = Memory.objects.reachable_by(access).filter(pk=memory_id, review=Review.SUSPECTED)
     if access.may(AccessScope.ADMIN):
-        # Of a memory that is only shared nobody else is an administrator.
+        # An administrator may clear memories of their own namespaces, but not those of a namespace shared with them.
         rows = rows.filter(namespace_id__in=[identity for identity, _ in access.shares])
     if rows.exists():
         raise Forbidden(
@@ -141,7 +141,8 @@ def rewrite(
     now: datetime,
     terms: ChangeTerms,
 ) -> dict[str, Any]:
-    """Gives a memory other values of its columns (None: as they are), checked already; `details` has the reason."""
+    """Give a memory other values of its columns (None: unchanged). The values are checked already; `details` has the
+    reason."""
     columns = ("namespace_id", "text", "role", "speaker", "context")
     before = Memory.objects.reachable_by(access).filter(pk=memory_id).only(*columns).first()
     if before is None:
@@ -167,7 +168,7 @@ def rewrite(
     def apply(memory: Memory) -> MemoryChange | None:
         new = {name: value for name, value in wanted.items() if value is not None}
         if memory.turn < 0 and "metadata" in new:
-            # A chunk goes on knowing its document and place, a fact its holder and value, a preference its object.
+            # A chunk keeps its document and position, a fact its holder and value, a preference its object.
             own = (METADATA_KEY, FACT_KEY, PREFERENCE_KEY)
             kept = {key: memory.metadata[key] for key in own if key in memory.metadata}
             new["metadata"] = {**new["metadata"], **kept}
@@ -190,7 +191,7 @@ def rewrite(
         if suspected or "text" in changed:
             memory.review = Review.SUSPECTED if suspected else ""
         if "text" in changed or "speaker" in changed:
-            # When someone changed what it said between our look and the lock, the worker makes the vectors.
+            # If the content changed between our look and the lock, the vectors are outdated and the worker makes them.
             current = embedded if (new.get("text", memory.text), new.get("speaker", memory.speaker)) == said else None
             memory.speaker = new.get("speaker", memory.speaker)
             _put_text(memory, new.get("text", memory.text))
@@ -217,7 +218,7 @@ def rewrite(
 
 
 def check_text(text: str) -> str:
-    """The text as it may be stored. Raises InvalidInput."""
+    """Return the text if it may be stored. Raises InvalidInput."""
     if not text.strip() or len(text) > MAX_TEXT_CHARS or "\0" in text:
         raise InvalidInput(
             f"A memory's text has 1 to {MAX_TEXT_CHARS} characters, not only white space and no NUL.",
@@ -227,7 +228,7 @@ def check_text(text: str) -> str:
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata as it may be stored. Raises InvalidInput."""
+    """Return the metadata if they may be stored. Raises InvalidInput."""
     if fault := fault_of(metadata, most_levels=MAX_METADATA_DEPTH):
         place = f"metadata.{fault.place}" if fault.place else "metadata"
         raise InvalidInput(f"{place}: {fault.problem}", detail={"field": place})
@@ -266,7 +267,7 @@ def _restore_batch(
 
 
 def put_away(memories: Sequence[Memory]) -> None:
-    """Archives active memories, locked by the caller. What they took the place of stays as it is.
+    """Archive active memories, locked by the caller. Memories that they superseded stay superseded.
 
     Raises Conflict when one is under a legal hold.
     """
@@ -278,7 +279,7 @@ def put_away(memories: Sequence[Memory]) -> None:
 
 
 def _look_again(memories: Sequence[Memory], *, all_of_them: bool = False) -> None:
-    """Has those compared anew that took something from others, or that are back; all are locked."""
+    """Queue the comparison of those of the locked memories that changed others, or of all of them."""
     own: dict[int, list[uuid.UUID]] = {}
     for memory in memories:
         own.setdefault(memory.namespace_id, []).append(memory.pk)
@@ -295,7 +296,7 @@ def _batches(memory_ids: Iterable[uuid.UUID]) -> list[list[uuid.UUID]]:
 
 
 def _lock_in_state(access: Access, memory_ids: Sequence[uuid.UUID], state: MemoryState) -> list[Memory]:
-    """The memories that are still in `state` once their rows are ours: of two runs at once, one finds each."""
+    """Lock the memories that are in `state` and return them: of two concurrent calls, only one gets each memory."""
     wanted = ["id", "namespace_id", "session", "turn", "speaker", "context", "terms", "length", "retired_spans"]
     if state == MemoryState.ARCHIVED:
         wanted.append("text")
@@ -309,13 +310,13 @@ def _lock_in_state(access: Access, memory_ids: Sequence[uuid.UUID], state: Memor
 
 
 def _rows(memories: Sequence[Memory]) -> Any:
-    """The memories' rows, by their whole key."""
+    """Select the memories' rows by their whole primary key."""
     namespace_ids = {memory.namespace_id for memory in memories}
     return Memory.objects.filter(namespace_id__in=namespace_ids, pk__in=[memory.pk for memory in memories])
 
 
 def _describe_standing(memory: Memory, changed: Sequence[str]) -> dict[str, Any]:
-    """The memory's standing for the audit log, with what is `changed` of it, but nothing of what it says."""
+    """Return the memory's standing for the audit log, with the `changed` values, but without its content."""
     shown: dict[str, Any] = {
         "state": str(memory.state),
         "importance": memory.importance,
@@ -329,7 +330,7 @@ def _describe_standing(memory: Memory, changed: Sequence[str]) -> dict[str, Any]
 
 
 def _put_text(memory: Memory, text: str) -> None:
-    """Gives the memory its new text in memory, and the index its new terms."""
+    """Set the memory's new text on the instance, and index its new terms."""
     entry = Indexed.of(memory, text=text)
     if memory.state == MemoryState.ACTIVE:
         index.index_anew(memory, entry)

@@ -16,7 +16,7 @@ from memory.types import Access, ChangeTerms
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Says what one memory is to say; None leaves a value as it is. `metadata` takes the place of all that is there."""
+    """New values for one memory; None leaves a value as it is. `metadata` replaces all metadata."""
 
     memory_id: uuid.UUID
     text: str | None = None
@@ -27,9 +27,9 @@ class Correction:
 def edit_many(
     access: Access, corrections: Sequence[Correction], *, reason: str, now: datetime, request_id: str = ""
 ) -> list[dict[str, Any]]:
-    """Corrects the memories in one transaction; returns the answers of `edit`, in the order of ids.
+    """Correct the memories in one transaction; return the answers of `edit`, in the order of the ids.
 
-    Raises what `edit` raises, and then none is changed.
+    Raises what `edit` raises, and then changes none of them.
     """
     with transaction.atomic():
         return [

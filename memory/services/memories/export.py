@@ -1,4 +1,4 @@
-"""All memories of a namespace that meet what is wanted; however many they are, one page of them is held at a time."""
+"""Reads all memories of a namespace that match the filters, one page at a time, however many they are."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ PAGE = 500
 def export_pages(
     scope: Scope, *, wanted: MemoryFilter, where: Filter | None, now: datetime
 ) -> Iterator[list[dict[str, Any]]]:
-    """The memories as clients see them, oldest recorded first; the first page may be empty.
+    """Yield pages of the memories as clients see them, oldest recorded first; the first page may be empty.
 
-    Each page is a statement of its own: nothing is locked or held open while a slow client reads. A memory that is
-    there all the while comes once. What is recorded meanwhile is left out; what changes comes as it was or as it is.
+    Each page is a separate statement: nothing is locked or held open while a slow client reads. A memory that exists
+    throughout appears once. Memories recorded meanwhile are left out; of a change made meanwhile, the former or the new
+    state appears.
     """
     rows = _narrow(Memory.objects.in_scope(scope), wanted, where, now=now)
     newest = Memory.objects.in_scope(scope).order_by("-pk").values_list("pk", flat=True).first()

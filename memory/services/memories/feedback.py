@@ -1,4 +1,5 @@
-"""Keeps what callers think of a memory: it moves the importance a little, and what is doubted waits for review."""
+"""Stores callers' opinions of a memory: they shift its importance a little and put doubted memories on the review
+list."""
 
 from __future__ import annotations
 
@@ -29,10 +30,10 @@ def give_feedback(
     note: str = "",
     terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
-    """Keeps the caller's opinion of a memory in place of its former one; the same once more changes nothing.
+    """Store the caller's opinion of a memory in place of their former one; the same opinion again changes nothing.
 
     Importance follows `governance.feedback`. `wrong` and `outdated` put the memory on the review list; when the last
-    such opinion is changed, it leaves it. Answers and raises as `change` does.
+    such opinion changes, the memory leaves the list. Answers and raises as `change` does.
     """
     note = clean_note(note.strip(), field="note")
     if len(note) > MAX_NOTE_CHARS or "\0" in note:

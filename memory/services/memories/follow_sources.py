@@ -1,9 +1,9 @@
 """Has facts, preferences and replies follow the memories that they rest on: they leave search when their sources no
-longer say them, and come back when these do.
+longer state them, and come back when the sources do.
 
-A fact holds while one turn that says all of it holds, or all turns that say it together do. When they do not, the
-memory that superseded a turn, or a statement of it, supersedes the fact; else the fact is archived. Either is taken
-back when the turns hold again, unless a person has changed the fact. A reply rests on all memories that it quotes
+A fact holds while one turn that states all of it holds, or all turns that state it together do. When they do not, the
+memory that superseded a turn, or a statement of it, supersedes the fact; otherwise the fact is archived. Either is
+undone when the turns hold again, unless a person has changed the fact. A reply rests on all memories that it quotes
 together, and no longer holds when one of them says something else. Memories that rest on a fact or a reply follow in
 turn.
 """
@@ -53,7 +53,7 @@ class _Sources:
 
 
 def follow_sources(scope: Scope, *, session: str, now: datetime) -> int:
-    """Brings memories that rest on the session's memories in step with them; returns how many changed. Idempotent."""
+    """Bring memories that rest on the session's memories in step with them; return how many changed. Idempotent."""
     own = Memory.objects.in_scope(scope).in_session(session)
     # A person's preference, and a reply, may rest on several sessions.
     resting = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.DERIVED_FROM, other_id__in=own.values("pk"))
@@ -100,13 +100,13 @@ def _stands(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> boo
 
 
 def _is_shown_by_choices(memory: Memory) -> bool:
-    """Tells whether the memory is a preference that choices show and that no turn states."""
+    """Return whether the memory is a preference that choices show and that no turn states."""
     said = memory.metadata.get(PREFERENCE_KEY)
     return memory.is_preference and isinstance(said, dict) and said.get("shown_by") == PreferenceSource.CHOICES
 
 
 def _is_still_shown(preference: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
-    """Tells whether enough of the choices that the preference rests on remain."""
+    """Return whether enough of the choices that the preference rests on remain."""
     said = preference.metadata[PREFERENCE_KEY]
     key = frozenset(map(str, said.get("key") or ()))
     found = [
@@ -124,7 +124,7 @@ def _is_still_shown(preference: Memory, links: Sequence[MemoryLink], sources: _S
 
 
 def _list_holding(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory]:
-    """Lists the linked turns that hold."""
+    """Return the linked turns that hold."""
     rows = [sources.rows.get(link.other_id) for link in links]
     return [
         row
@@ -137,7 +137,7 @@ def _list_holding(links: Sequence[MemoryLink], sources: _Sources) -> list[Memory
 
 
 def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
-    """Tells whether the turns hold, and the rest of those changed since they were read still says the fact."""
+    """Return whether the turns hold, and the rest of those changed since they were read still says the fact."""
     held = _list_holding(links, sources)
     if len(held) < len(links):
         return False
@@ -157,7 +157,7 @@ def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
 
 
 def _still_prefers(preference: Memory, turn: Memory) -> bool:
-    """Tells whether the remaining text of the turn states the preference."""
+    """Return whether the remaining text of the turn states the preference."""
     said = preference.metadata.get(PREFERENCE_KEY)
     if not isinstance(said, dict):
         return False
@@ -170,7 +170,7 @@ def _still_prefers(preference: Memory, turn: Memory) -> bool:
 
 
 def _successor(scope: Scope, turn_ids: Sequence[uuid.UUID], sources: _Sources) -> uuid.UUID | None:
-    """Returns the memory that replaced one of the turns, or a statement of it; None when no memory that holds did."""
+    """Return the memory that replaced one of the turns, or a statement of it; None when no memory that holds did."""
     by = [row.superseded_by for row in sources.rows.values() if row.pk in turn_ids and row.superseded_by is not None]
     retired = RetiredStatement.objects.in_scope(scope).filter(memory_id__in=turn_ids, withdrawn_at=None)
     by += list(retired.order_by("-retired_at").values_list("by", flat=True))

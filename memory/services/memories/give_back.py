@@ -1,7 +1,7 @@
-"""Gives back what the machine took from older memories for a newer one that says something else now, or is away.
+"""Undoes the automatic supersessions of a newer memory that says something else now, or is away.
 
-What a person decided stays: supersessions by hand, and parts that were taken back already. What is given back was
-decided by nobody, so it may be retired again.
+A person's decisions stay: supersessions by hand, and parts that were taken back already. What is undone here was not
+decided by a person, so it may be retired again.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from memory.services.memories.retire import ACTOR
 from memory.services.summaries.stale import mark
 from memory.types import Scope, system_access
 
-# Older memories that one transaction changes.
+# The number of older memories that one transaction changes.
 AT_ONCE = 50
 GONE = "The newer memory is away or says something else now."
 _COLUMNS = ("valid_to", "superseded_by", "superseded_at", "retired_spans", "terms", "length")
 
 
 def give_back(scope: Scope, *, newer_ids: Collection[uuid.UUID], now: datetime) -> list[uuid.UUID]:
-    """Takes back all that the machine did for these memories, whether they are there or not; returns of which."""
+    """Undo all automatic effects of these newer memories, even if they are gone; return the ids of the changed older
+    ones."""
     namespace_id, by = scope.namespace_id, list(newer_ids)
     statements = RetiredStatement.objects.in_scope(scope).filter(by__in=by, withdrawn_at=None)
     superseded = Memory.objects.in_scope(scope).filter(superseded_by__in=by)
@@ -55,16 +56,18 @@ def give_back(scope: Scope, *, newer_ids: Collection[uuid.UUID], now: datetime) 
                     store_change(system_access(scope.actor), memory, memory_change, terms=AS_IT_COMES, now=now)
                     changed.append(memory.pk)
             links.filter(other_id__in=[one.pk for one in locked]).delete()
-            # What a language model had replaced is asked about anew, should the newer one come back.
+            # The language model is asked again about pairs that it judged as replaced, should the newer memory come
+            # back.
             judged = UnsurePair.objects.in_scope(scope).filter(newer_id__in=by, verdict=PairVerdict.REPLACES)
             judged.filter(older_id__in=[one.pk for one in locked]).delete()
     return changed
 
 
 def by_machine(namespace_id: int, memory_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
-    """Those of superseded memories that the machine superseded: their last such event says who did.
+    """Return those of the superseded memories that were superseded automatically, by the actor of their last such
+    event.
 
-    The link between the two says so as well, but goes with the newer one.
+    The link between the two names the actor as well, but is deleted with the newer memory.
     """
     events = AuditLog.objects.filter(
         namespace_id=namespace_id,
@@ -79,8 +82,8 @@ _Said = tuple[uuid.UUID, int]
 
 
 def _embed_remaining(scope: Scope, older: Collection[uuid.UUID], by: Collection[uuid.UUID]) -> dict[_Said, Embedded]:
-    """The vectors of what the memories say afterwards, by id and revision; before a transaction opens. The worker makes
-    those that cannot be made now."""
+    """Embed the text that each memory will have afterwards, before a transaction opens; return the vectors by id and
+    revision. The worker makes any missing vectors."""
     found: dict[_Said, Embedded] = {}
     for memory in Memory.objects.in_scope(scope).filter(pk__in=older):
         if memory.retired_spans:

@@ -67,12 +67,12 @@ class _Case:
 
     @property
     def words(self) -> str:
-        """Returns the older words, which may no longer hold."""
+        """Return the older words, which may no longer hold."""
         return " ".join(self.older.text[self.pair.start : self.pair.end].split())
 
     @property
     def people(self) -> tuple[int, frozenset[tuple[str, str]]]:
-        """Returns the namespace and the people of the words: pairs are judged together only when these are the same."""
+        """Return the namespace and the people of the words: pairs are judged together only when these are the same."""
         both = ((one.speaker, str(one.metadata.get("user_id", one.metadata.get("user")))) for one in self.memories)
         return self.scope.namespace_id, frozenset(both)
 
@@ -82,7 +82,7 @@ class _Case:
 
 
 def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
-    """Has the waiting pairs judged, at most as many as a run may; returns how many got a verdict.
+    """Have the waiting pairs judged, at most as many as a run may; return how many got a verdict.
 
     Begins no further question after `seconds`, nor once the model is away. Only one run works at a time; a second one
     does nothing, and neither does a run without a model.
@@ -120,12 +120,12 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
 
 
 def _due(now: datetime) -> list[_Case]:
-    """Returns the pairs that may be judged now. Deletes outdated pairs: comparing finds them again."""
+    """Load the pairs that may be judged now. Deletes outdated pairs: comparing finds them again."""
     open_pairs = UnsurePair.objects.across_namespaces().filter(verdict="", due_at__lte=now)
     spaces = open_pairs.order_by().values_list("namespace_id", flat=True).distinct()
     off = [one for one in spaces if not in_force(one).policy.settle_conflicts]
     limit = settings.MEMOS_LLM_SETTLING_PER_RUN
-    # Takes pairs of the namespaces in turn, so that a namespace with many pairs delays no other.
+    # Take pairs of the namespaces in turn, so that a namespace with many pairs delays no other.
     place = Window(RowNumber(), partition_by=[F("namespace_id")], order_by=["due_at", "id"])
     waiting = open_pairs.exclude(namespace_id__in=off).annotate(place=place).order_by("place", "due_at", "id")
     found = list(waiting.values_list("pk", flat=True)[:limit])
@@ -145,7 +145,7 @@ def _due(now: datetime) -> list[_Case]:
 
 
 def _case(pair: UnsurePair, memories: Mapping[uuid.UUID, Memory]) -> _Case | None:
-    """Loads the pair as it is now; None when one of the two says something else, no longer holds or is away, or when a
+    """Load the pair as it is now; None when one of the two says something else, no longer holds or is away, or when a
     person has said that both hold.
     """
     older, newer = memories.get(pair.older_id), memories.get(pair.newer_id)
@@ -164,7 +164,7 @@ def _case(pair: UnsurePair, memories: Mapping[uuid.UUID, Memory]) -> _Case | Non
 
 
 def _questions(cases: Iterable[_Case]) -> Iterator[Sequence[_Case]]:
-    """Groups the cases into questions for the model: at most AT_ONCE, of the same people."""
+    """Group the cases into questions for the model: at most AT_ONCE, of the same people."""
     groups: dict[tuple[int, frozenset[tuple[str, str]]], list[_Case]] = {}
     for case in cases:
         groups.setdefault(case.people, []).append(case)
@@ -174,7 +174,7 @@ def _questions(cases: Iterable[_Case]) -> Iterator[Sequence[_Case]]:
 
 
 def _excerpts(case: _Case) -> tuple[PromptStatement, PromptStatement]:
-    """Returns the older words and the newer statement as the model reads them."""
+    """Return the older words and the newer statement as the model reads them."""
     return _build_statement(case.older, case.words, case.pair.start), _build_statement(
         case.newer, case.said.text, case.said.start
     )
@@ -186,7 +186,7 @@ def _build_statement(memory: Memory, words: str, start: int) -> PromptStatement:
 
 
 def _take(case: _Case, verdict: PairOpinion | None, judge: LLMJudge, *, now: datetime) -> bool:
-    """Applies the verdict, if it passes the check; returns whether the pair is decided."""
+    """Apply the verdict, if it passes the check; return whether the pair is decided."""
     if verdict is None:
         _ask_later([case.pair], now=now)
         return False
@@ -211,7 +211,7 @@ def _take(case: _Case, verdict: PairOpinion | None, judge: LLMJudge, *, now: dat
 
 
 def _problem(case: _Case, verdict: PairOpinion) -> str:
-    """Returns why a verdict is rejected; '' when it passes: its values are words of the two statements, and nothing in
+    """Return why a verdict is rejected; '' when it passes: its values are words of the two statements, and nothing in
     them speaks of another holder or thing.
     """
     if not verdict.replaces:
@@ -231,7 +231,7 @@ def _problem(case: _Case, verdict: PairOpinion) -> str:
 
 
 def _says(words: str, value: str) -> bool:
-    """Tells whether `value` stands in `words`, letter by letter and not as a part of a longer word."""
+    """Return whether `value` stands in `words`, letter by letter and not as a part of a longer word."""
     at = words.find(value)
     while at >= 0:
         end = at + len(value)
@@ -246,7 +246,7 @@ def _joins(first: str, second: str) -> bool:
 
 
 def _replace(case: _Case, judge: LLMJudge, *, now: datetime) -> bool:
-    """Stores the result as a sure rule would; False when one of the two was changed meanwhile."""
+    """Store the result as a sure rule would; False when one of the two was changed meanwhile."""
     pair, decision = case.pair, Decision(JUDGED, CONFIDENCE)
     settled: Settled[uuid.UUID] = Settled()
     settled.linked.append(Linked(pair.older_id, pair.start, pair.end, case.said, decision))
@@ -260,7 +260,7 @@ def _replace(case: _Case, judge: LLMJudge, *, now: datetime) -> bool:
 
 
 def _keep_both(case: _Case) -> bool:
-    """Removes the link that says that the newer memory replaces these words; False when one was changed meanwhile."""
+    """Remove the link that says that the newer memory replaces these words; False when one was changed meanwhile."""
     pair = case.pair
     rows = Memory.objects.in_scope(case.scope).filter(pk__in=[pair.older_id, pair.newer_id]).order_by("pk")
     locked = {one.pk: one for one in rows.select_for_update(of=("self",))}
@@ -271,13 +271,13 @@ def _keep_both(case: _Case) -> bool:
 
 
 def _links(pair: UnsurePair) -> QuerySet[MemoryLink]:
-    """Returns the link that the rules made of the pair."""
+    """Return the link that the rules made of the pair."""
     links = MemoryLink.objects.filter(namespace_id=pair.namespace_id, memory_id=pair.newer_id, other_id=pair.older_id)
     return links.filter(kind=LinkKind.SUPERSEDES, actor=ACTOR, start=pair.start)
 
 
 def _ask_later(pairs: Sequence[UnsurePair], *, now: datetime) -> None:
-    """Schedules another question about each pair, at most MOST_ATTEMPTS. The links that the rules made remain."""
+    """Schedule another question about each pair, at most MOST_ATTEMPTS. The links that the rules made remain."""
     for pair in pairs:
         attempts = pair.attempts + 1
         verdict = PairVerdict.UNANSWERED if attempts >= MOST_ATTEMPTS else ""

@@ -19,17 +19,17 @@ _MAX_NEAR = 30
 
 
 def read_overtaken(scope: Scope, memory_id: uuid.UUID, *, anew: bool) -> Memory | None:
-    """Returns the memory, if it holds and there are memories of a later time; None otherwise.
+    """Return the memory if it holds and later memories exist; otherwise None.
 
-    Without `anew` only memories count that MemOS knew before it: mostly there are none, since memories arrive in the
-    order of their times.
+    Without `anew`, only memories stored before it count: mostly there are none, because memories arrive in the order of
+    their times.
     """
     memory = Memory.objects.in_scope(scope).active().filter(pk=memory_id, superseded_by=None, turn__gt=0).first()
     return memory if memory is not None and _select_later(scope, memory, anew=anew).exists() else None
 
 
 def find_later(scope: Scope, memory: Memory, *, anew: bool) -> list[uuid.UUID]:
-    """Finds the memories near `memory` in meaning that people said later, oldest first. `anew` as for `read_overtaken`.
+    """Find the memories near `memory` in meaning that people said later, oldest first. `anew`: see `read_overtaken`.
 
     Raises EmbeddingUnavailable.
     """

@@ -1,4 +1,4 @@
-"""Takes one memory out of retrieval and back, to a former version if wanted, and pins it."""
+"""Archives, restores and pins one memory, and restores a former version of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory.types import Access, ChangeTerms
 def archive_one(
     access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms = AS_IT_COMES
 ) -> dict[str, Any]:
-    """Takes a memory out of retrieval; one that is out already stays so. Answers and raises as `change` does."""
+    """Take a memory out of retrieval; an archived one stays as it is. Answers and raises as `change` does."""
     reason = check_reason(reason)
 
     def apply(memory: Memory) -> MemoryChange | None:
@@ -38,14 +38,14 @@ def archive_one(
 def restore_one(
     access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms = AS_IT_COMES
 ) -> dict[str, Any]:
-    """Brings an archived memory back into retrieval. Answers and raises as `change` does."""
+    """Bring an archived memory back into retrieval. Answers and raises as `change` does."""
     reason = check_reason(reason)
 
     def apply(memory: Memory) -> MemoryChange | None:
         if memory.state != MemoryState.ARCHIVED:
             return None
         done = _change_state(memory, MemoryState.ACTIVE, AuditEvent.MEMORY_RESTORE, reason)
-        # The index looks at the row for whether it needs a vector.
+        # The index reads from the row whether it needs a vector.
         memory.save(update_fields=["state"])
         note_restored([(memory.namespace_id, memory.pk)], now=now)
         bring_back([memory])
@@ -65,9 +65,9 @@ def restore_version(
     now: datetime,
     terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
-    """Has a memory say again what it said in a former version; what it says now is kept as another.
+    """Restore the content of a former version; the present content is kept as another version.
 
-    Its state and importance stay. Answers and raises as `change` does; NotFound also for a version of another memory.
+    State and importance stay. Answers and raises as `change` does; NotFound also for a version of another memory.
     """
     version = MemoryVersion.objects.reachable_by(access).filter(pk=version_id, memory_id=memory_id).first()
     if version is None:
@@ -100,7 +100,7 @@ def pin(
     now: datetime,
     terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
-    """Exempts a memory from every sweep, or no longer. Answers and raises as `change` does."""
+    """Exempt a memory from every sweep, or end the exemption. Answers and raises as `change` does."""
     reason = check_reason(reason)
 
     def apply(memory: Memory) -> MemoryChange | None:

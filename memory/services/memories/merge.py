@@ -1,4 +1,4 @@
-"""Lets one memory stand for others that say the same: they are superseded by it, and kept."""
+"""Merges memories that say the same: one of them supersedes the others, which are kept."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def merge(
     now: datetime,
     request_id: str = "",
 ) -> tuple[dict[uuid.UUID, str], Counter[str]]:
-    """Has `survivor_id` supersede the others; returns which it did, each with what it waited for review for ('' for
-    nothing; being superseded ends that), and why some were left out (message to count).
+    """Have `survivor_id` supersede the others; return the superseded ids, each with the review that it waited for ('':
+    none; superseding ends the review), and the number of memories left out by error message.
 
-    Each is a change of its own: one that cannot be merged keeps none of the others back. Raises InvalidInput for a
+    Each is a separate change: a memory that cannot be merged does not affect the others. Raises InvalidInput for a
     missing reason.
     """
     reason = check_reason(reason)
@@ -58,9 +58,9 @@ def unmerge(
     now: datetime,
     request_id: str = "",
 ) -> list[uuid.UUID]:
-    """Takes a merge back for those that `survivor_id` still supersedes; returns which.
+    """Undo a merge for the memories that `survivor_id` still supersedes; return their ids.
 
-    `others` as `merge` returned them: each waits for review again as it did.
+    `others` as returned by `merge`: each memory waits for its former review again.
     """
     still = Memory.objects.reachable_by(access).filter(pk__in=list(others), superseded_by=survivor_id)
     done = []

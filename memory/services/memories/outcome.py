@@ -34,7 +34,7 @@ _SAME = Decision("Both say the same.", 1.0)
 
 
 def store_outcome(comparison: MemoryComparison, *, now: datetime) -> bool:
-    """Stores the decisions; stores nothing and returns False if one of the memories was changed since it was read."""
+    """Store the decisions; return False, and store nothing, if one of the memories was changed since it was read."""
     settled = comparison.settled
     retired: dict[uuid.UUID, list[Retired[uuid.UUID]]] = {}
     for one in settled.retired:
@@ -58,13 +58,13 @@ def store_outcome(comparison: MemoryComparison, *, now: datetime) -> bool:
 
 
 def person_said_both_hold(scope: Scope, newer_id: uuid.UUID, older_id: uuid.UUID) -> bool:
-    """Tells whether a person said that both hold."""
+    """Return whether a person decided that both hold."""
     links = MemoryLink.objects.in_scope(scope).filter(memory_id=newer_id, other_id=older_id)
     return links.filter(kind=LinkKind.BOTH_HOLD).exists()
 
 
 def _list_both_hold(comparison: MemoryComparison) -> frozenset[uuid.UUID]:
-    """Returns the earlier memories of which a person said that they hold together with the newer one."""
+    """Return the earlier memories of which a person decided that they hold together with the newer one."""
     links = MemoryLink.objects.in_scope(comparison.scope).filter(memory_id=comparison.memory.pk)
     return frozenset(links.filter(kind=LinkKind.BOTH_HOLD).order_by().values_list("other_id", flat=True))
 
@@ -72,7 +72,7 @@ def _list_both_hold(comparison: MemoryComparison) -> frozenset[uuid.UUID]:
 def _embed_remaining(
     comparison: MemoryComparison, retired: Mapping[uuid.UUID, Sequence[Retired[uuid.UUID]]]
 ) -> dict[uuid.UUID, Embedded]:
-    """Embeds the remaining text of each memory, if any, where the model is available; before the transaction."""
+    """Embed the remaining text of each memory, if any, where the model is available; before the transaction."""
     memories = comparison.memories
     unsearched = list_unsearched_spans([memories[key] for key in retired])
     texts = {key: remaining_text(memories[key], ones, unsearched[key]) for key, ones in retired.items()}
@@ -85,7 +85,7 @@ def _embed_remaining(
 
 
 def _lock(comparison: MemoryComparison) -> dict[uuid.UUID, Memory] | None:
-    """Locks the memories and returns them by id; None when one that was judged has changed since it was read."""
+    """Lock the memories and return them by id; None when one that was judged has changed since it was read."""
     settled, read = comparison.settled, comparison.memories
     judged = {
         comparison.memory.pk,
@@ -115,7 +115,7 @@ def _retire(
     embedded: Embedded | None,
     now: datetime,
 ) -> None:
-    """Takes the statements out of `older`; supersedes it when nothing of it is left."""
+    """Take the statements out of `older`; supersede it when no statement is left."""
     newer = locked[comparison.memory.pk]
     known = list_retired(older)
     going = _list_open(known, retired)
@@ -132,7 +132,7 @@ def _retire(
 
 
 def _list_open(known: Sequence[RetiredBefore], retired: Sequence[Retired[uuid.UUID]]) -> list[Retired[uuid.UUID]]:
-    """Leaves out statements retired already, and statements that a person took back, which are never retired again."""
+    """Leave out statements that are retired already or that a person took back; the latter are never retired again."""
     ended = {one.start for one in known if one.ended}
     return [
         one
@@ -199,7 +199,7 @@ def _name_judge(comparison: MemoryComparison) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _NewLink:
-    """Represents a link of the memory to `other`. `words`: the span of the other that is meant, if not all of it."""
+    """A link of the memory to `other`. `words`: the span of the other that is meant, if not all of it."""
 
     kind: LinkKind
     other: uuid.UUID
@@ -210,7 +210,7 @@ class _NewLink:
 def _list_links(
     comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory], both_hold: Container[uuid.UUID]
 ) -> list[_NewLink]:
-    """Lists the memory's links to memories that give way to it, unless a person or a language model says that both
+    """List the memory's links to memories that give way to it, unless a person or a language model says that both
     hold; to memories that it contradicts; and to memories that say the same.
     """
     settled = comparison.settled
@@ -226,14 +226,14 @@ def _list_links(
 
 
 def _list_formers(comparison: MemoryComparison, locked: Mapping[uuid.UUID, Memory]) -> list[Linked[uuid.UUID]]:
-    """Lists the memories that give way to the memory, unless a language model judged that both hold."""
+    """List the memories that give way to the memory, unless a language model judged that both hold."""
     linked = comparison.settled.linked
     held = unsure_pairs.list_both_hold(locked[comparison.memory.pk], locked) if linked else ()
     return [one for one in linked if (one.key, one.start) not in held]
 
 
 def _list_unsure(comparison: MemoryComparison) -> list[Linked[uuid.UUID]]:
-    """Lists links without a retirement, about which a language model may be asked; none if no model is configured."""
+    """List links without a retirement, about which a language model may be asked; none if no model is configured."""
     settled = comparison.settled
     if not settled.linked or unsure_pairs.judge_of(comparison.scope.namespace_id) is None:
         return []
@@ -244,7 +244,7 @@ def _list_unsure(comparison: MemoryComparison) -> list[Linked[uuid.UUID]]:
 def _link(
     comparison: MemoryComparison, links: Sequence[_NewLink], *, now: datetime
 ) -> frozenset[tuple[LinkKind, uuid.UUID]]:
-    """Links the memory to others, to each once in a kind; returns which links are new."""
+    """Link the memory to others, to each once in a kind; return which links are new."""
     scope, newer_id = comparison.scope, comparison.memory.pk
     if not links:
         return frozenset()
@@ -277,7 +277,7 @@ def _link(
 
 
 def _ask_for_review(comparison: MemoryComparison, older: Memory, decision: Decision, *, now: datetime) -> None:
-    """Requests a person's review of an earlier memory that waits for no other review."""
+    """Request a person's review of an earlier memory, unless it waits for another review."""
     if older.review:
         return
     older.review = Review.CONTRADICTION

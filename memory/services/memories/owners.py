@@ -1,4 +1,4 @@
-"""Whom a namespace's memories belong to, by the ids in their metadata."""
+"""Lists the owners of a namespace's memories, by the ids in their metadata."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from memory.models.queries import memories as queries
 from memory.owners import OWNERS
 from memory.types import Scope
 
-# The key of the metadata that names an owner of each type.
+# The metadata key that names an owner of each type.
 OWNER_KEYS = {name.removesuffix("_id"): name for name in OWNERS}
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryOwner:
-    """`type`: one of OWNER_KEYS; `first` and `last`: when its first and last memory was recorded."""
+    """An owner with their number of memories. `type`: one of OWNER_KEYS; `first` and `last`: when the first and the
+    last memory was recorded."""
 
     type: str
     name: str
@@ -25,9 +26,9 @@ class MemoryOwner:
 
 
 def list_owners(scope: Scope, *, offset: int, limit: int) -> tuple[list[MemoryOwner], int]:
-    """The owners of active memories from the `offset`th on, by type and name, and how many there are in all.
+    """Return the owners of active memories from the `offset`th on, by type and name, and their total number.
 
-    Reads every memory of the namespace. Beyond the last one none is counted.
+    Reads every memory of the namespace. The total is 0 when the offset is beyond the last owner.
     """
     rows = queries.count_by_owner(scope.namespace_id, offset=offset, limit=limit)
     return [MemoryOwner(*row[:5]) for row in rows], rows[0][5] if rows else 0

@@ -28,8 +28,8 @@ from memory.models import (
     MemoryLink,
     MemoryVersion,
     Posting,
+    ProjectedMemory,
     RetiredStatement,
-    TopicMember,
 )
 from memory.models.audit import FREQUENT
 from memory.models.keys import id_after
@@ -47,17 +47,16 @@ from memory.types import Access, Scope
 
 # The ingest event of a memory may be written this long after its id was made: embedding a batch takes time.
 _INGEST_WITHIN = timedelta(minutes=15)
-# At most this many postings of a word are counted, to find the rarest of several words.
+# Counting stops at this many postings of a word when the rarest of several words is looked for.
 _COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """Holds the filters of a list of memories; None matches all. A memory must contain all `words`, in any of their
-    forms.
+    """The filters of a list of memories; None matches all. A memory must contain all `words`, in any of their forms.
 
-    `topic`: a node of the tree, below which the memory is. `since` and `until` bound the time it happened, `until` not
-    included. `current`: whether it still holds.
+    `topic`: the number of a topic of the map. `since` and `until` bound the time it happened; `until` is excluded.
+    `current`: whether it still holds.
     """
 
     session: str | None = None
@@ -65,7 +64,7 @@ class MemoryFilter:
     role: str | None = None
     tier: str | None = None
     kind: str | None = None
-    topic: uuid.UUID | None = None
+    topic: int | None = None
     state: str | None = MemoryState.ACTIVE
     since: datetime | None = None
     until: datetime | None = None
@@ -80,7 +79,7 @@ class MemoryFilter:
 def list_memories(
     scope: Scope, *, wanted: MemoryFilter, now: datetime
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Returns a page of the namespace's memories, newest recorded first, and the cursor of the next one (None: no next
+    """Return a page of the namespace's memories, newest recorded first, and the cursor of the next one (None: no next
     page).
 
     Counts nothing. Raises SearchTimedOut when too many rows had to be read.
@@ -94,7 +93,7 @@ def list_memories(
 def list_slice(
     scope: Scope, *, wanted: MemoryFilter, offset: int, now: datetime, where: Filter | None = None
 ) -> tuple[list[dict[str, Any]], int]:
-    """Returns the namespace's memories that match `where`, from the `offset`th on, newest recorded first, and their
+    """Return the namespace's memories that match `where`, from the `offset`th on, newest recorded first, and their
     total number.
 
     Raises as `list_memories`.
@@ -107,7 +106,7 @@ def list_slice(
 
 
 def _select(scope: Scope, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
-    """Selects the rows of the list; part of a transaction."""
+    """Select the rows of the list; to be called in a transaction."""
     rows = narrow_rows(Memory.objects.in_scope(scope), wanted, now=now)
     if wanted.words is not None:
         rows = _with_words(rows, scope, wanted)
@@ -116,7 +115,7 @@ def _select(scope: Scope, wanted: MemoryFilter, *, now: datetime) -> MemoryQuery
 
 @contextmanager
 def _limit_time() -> Iterator[None]:
-    """Opens a transaction whose statements may take as long as one of a search. Raises SearchTimedOut."""
+    """Open a transaction with the statement timeout of a search. Raises SearchTimedOut."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}")
@@ -131,13 +130,13 @@ def _limit_time() -> Iterator[None]:
 
 
 def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
-    """Returns one memory, in any state; of what is shared for reading an active one. Raises NotFound."""
+    """Return one memory in any state; from a read share, only an active one. Raises NotFound."""
     memory = _get_reachable(access, memory_id)
     return to_dict(memory, list_sources([memory]))
 
 
 def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
-    """Returns the named memories of the namespace in their order, in any state; missing ones are left out."""
+    """Return the named memories of the namespace in the given order, in any state; missing ones are left out."""
     rows = Memory.objects.in_scope(scope).filter(pk__in=memory_ids).select_related("namespace")
     found = {memory.pk: memory for memory in rows}
     present = [found[identity] for identity in memory_ids if identity in found]
@@ -146,7 +145,7 @@ def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, An
 
 
 def get_reachable(access: Access, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
-    """Returns the named memories that the caller reaches in their order, each once; missing ones are left out."""
+    """Return the named memories that the caller reaches in the given order, each once; missing ones are left out."""
     rows = _select_shown(access).filter(pk__in=memory_ids).select_related("namespace")
     found = {memory.pk: memory for memory in rows}
     present = [found[identity] for identity in dict.fromkeys(memory_ids) if identity in found]
@@ -155,9 +154,9 @@ def get_reachable(access: Access, memory_ids: Sequence[uuid.UUID]) -> list[dict[
 
 
 def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
-    """Returns the history of a memory, newest first: former versions, audit events, links, opinions and retired
-    statements, at most `limit` of each. Of what is shared for reading the last and the links alone, without reasons
-    and actors.
+    """Return the history of a memory, newest first: former versions, audit events, links, opinions and retired
+    statements, at most `limit` of each. From a read share, only retired statements and links, without reasons and
+    actors.
 
     Raises NotFound.
     """
@@ -236,28 +235,28 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
 
 
 def _without_others(told: dict[str, Any]) -> dict[str, Any]:
-    """Leaves out of a history what its owners changed, why, and with which keys."""
+    """Remove from a history the owners' changes, reasons and actors."""
     links = [{**link, "reason": "", "actor": ""} for link in told["links"]]
     retired = [{**statement, "reason": ""} for statement in told["retired"]]
     return {**told, "versions": [], "events": [], "feedback": [], "links": links, "retired": retired}
 
 
 def _why(reason: str, said: Mapping[unsure_pairs.Place, str], *place: Any) -> str:
-    """Returns a stored reason, or the explanation of the language model that judged."""
+    """Return a stored reason, or the explanation of the language model that judged."""
     return said.get((place[0], place[1], place[2]), reason) if reason == JUDGED else reason
 
 
 def _explain_judgements(
     memory: Memory, retired: Sequence[RetiredStatement], links: Sequence[MemoryLink]
 ) -> dict[unsure_pairs.Place, str]:
-    """Returns the language model's explanations of the statements and links that it judged."""
+    """Return the language model's explanations of the statements and links that it judged."""
     pairs = [(memory.namespace_id, memory.pk, row.by) for row in retired if row.reason == JUDGED]
     pairs += [(memory.namespace_id, link.other_id, link.memory_id) for link in links if link.reason == JUDGED]
     return {place: unsure_pairs.in_words(said) for place, said in unsure_pairs.explanations(pairs).items() if said}
 
 
 def list_sources(memories: Sequence[Memory]) -> dict[uuid.UUID, list[uuid.UUID]]:
-    """Finds the sources of facts, preferences and replies, by these."""
+    """Return the sources of those of the memories that are facts, preferences or replies, by their ids."""
     made = [
         memory
         for memory in memories
@@ -277,7 +276,7 @@ def _kind(memory: Memory) -> MemoryKind:
 
 
 def to_dict(memory: Memory, sources: Mapping[uuid.UUID, Sequence[uuid.UUID]]) -> dict[str, Any]:
-    """Returns a memory as clients see it. `sources`: as of `list_sources`."""
+    """Return a memory as clients see it. `sources`: the result of `list_sources`."""
     return {
         **state_of(memory),
         "kind": _kind(memory).value,
@@ -303,31 +302,30 @@ def _get_reachable(access: Access, memory_id: uuid.UUID) -> Memory:
 
 
 def _select_shown(access: Access) -> MemoryQuerySet:
-    """Selects the memories that the caller may look at one by one: what is archived is not part of a read share."""
+    """Select the memories that the caller may look at one by one: a read share excludes archived memories."""
     rows = Memory.objects.reachable_by(access)
     shared = [identity for identity, _ in access.shares if access.reads_share_of(identity)]
     return rows.exclude(~Q(state=MemoryState.ACTIVE), namespace_id__in=shared) if shared else rows
 
 
 def meet(rows: MemoryQuerySet, where: Filter | None) -> MemoryQuerySet:
-    """Filters the rows by a metadata filter."""
+    """Filter the rows by a metadata filter."""
     condition = predicate(where)
     if condition is None:
         return rows
-    # Django calls the table by its name. A client's values are bound, and not in the statement.
+    # Django uses the table's name, not an alias. Clients' values are bound parameters, not part of the statement.
     statement, values = positional(re.sub(r"\bm\.", "memory_memory.", condition.sql), condition.parameters)
     return rows.filter(RawSQL(statement, values, output_field=BooleanField()))  # noqa: S611 - see above
 
 
 def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
-    """Applies every filter of the list except `words`."""
+    """Apply every filter of the list except `words`."""
     equal = {name: getattr(wanted, name) for name in ("session", "speaker", "role", "tier", "state", "pinned")}
     rows = rows.filter(**{name: value for name, value in equal.items() if value is not None})
     if wanted.kind is not None:
         rows = rows.of_kind(wanted.kind)
     if wanted.topic is not None:
-        own = TopicMember.objects.filter(namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"))
-        rows = rows.filter(Exists(own.below(wanted.topic)))
+        rows = rows.filter(Exists(ProjectedMemory.objects.of_memory().filter(cluster=wanted.topic)))
     if wanted.since is not None:
         rows = rows.filter(occurred_at__gte=wanted.since)
     if wanted.until is not None:
@@ -343,7 +341,8 @@ def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) ->
 
 
 def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: MemoryFilter) -> MemoryQuerySet:
-    """Narrows the page to memories with all the words; part of a transaction, whose planning it changes."""
+    """Narrow the page to memories with all the words. Changes the planner settings of the caller's transaction
+    meanwhile."""
     found = set(terms(wanted.words or ""))
     if not found or wanted.state != MemoryState.ACTIVE:
         # Only active memories have postings; each memory keeps its terms.
@@ -368,21 +367,21 @@ def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: MemoryFilter) -> Mem
 
 
 def hold_words(rows: MemoryQuerySet, words: str) -> MemoryQuerySet:
-    """Narrows `rows` to memories with all the words, without the postings; words that are not indexed (the, of, 的,
+    """Narrow `rows` to memories with all the words, without the postings; words that are not indexed (the, of, 的,
     emoji) are searched for as they are written."""
     found = set(terms(words))
     return rows.filter(terms__contains=sorted(found)) if found else rows.filter(text__icontains=words.strip())
 
 
 def _plan(*, in_order: bool) -> None:
-    """Has PostgreSQL read in the order of an index and probe for the rest, or plan freely; within the transaction."""
+    """Make PostgreSQL read in index order and probe for the rest, or plan freely again; within the transaction."""
     names = ("enable_sort", "enable_hashjoin", "enable_mergejoin", "enable_bitmapscan")
     with connection.cursor() as cursor:
         cursor.execute("; ".join(f"SET LOCAL {name} = {'off' if in_order else 'DEFAULT'}" for name in names))
 
 
 def _events(memory: Memory, limit: int) -> list[AuditLog]:
-    """Returns the decisions about the memory, newest first, and last its ingest event, if that still exists."""
+    """Return the decisions about the memory, newest first, and last its ingest event, if that still exists."""
     mine = AuditLog.objects.filter(namespace_id=memory.namespace_id, subject=str(memory.pk))
     decisions = list(mine.exclude(event_type__in=FREQUENT).order_by("-pk")[:limit])
     # Events that every turn makes have no index by their subject, but ids sort by time.

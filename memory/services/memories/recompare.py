@@ -1,4 +1,4 @@
-"""Asks the background to compare memories anew: those that say something else now, are away, or are back."""
+"""Queues the comparison of memories that say something else now, are away, or are back."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from memory.models import Memory, MemoryLink, RetiredStatement
 from memory.services.jobs import queue
 from memory.services.memories.retire import ACTOR
 
-# Memories that one job looks at.
+# The number of memories that one job compares.
 AT_ONCE = 50
 
 
 def ask_of_authors(namespace_id: int, memory_ids: Collection[uuid.UUID]) -> int:
-    """Has those of the memories looked at again that took something from others; returns how many.
+    """Queue the comparison of those of the memories that retired, superseded or linked others; return how many.
 
-    Inside the transaction that archives or deletes them, when they are locked or gone.
+    Call it inside the transaction that archives or deletes them, once they are locked or gone.
     """
     newer = sorted(_authors(namespace_id, memory_ids))
     ask(namespace_id, newer)
@@ -25,14 +25,14 @@ def ask_of_authors(namespace_id: int, memory_ids: Collection[uuid.UUID]) -> int:
 
 
 def ask(namespace_id: int, memory_ids: Iterable[uuid.UUID]) -> None:
-    """Queues that the memories are compared anew with those before and after them."""
+    """Queue the comparison of the memories with those before and after them."""
     wanted = [str(identity) for identity in memory_ids]
     for start in range(0, len(wanted), AT_ONCE):
         queue.enqueue(queue.SETTLE, namespace_id, *wanted[start : start + AT_ONCE])
 
 
 def _authors(namespace_id: int, memory_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
-    """Those of the memories for which something was retired, superseded or linked."""
+    """Return those of the memories that retired, superseded or linked something."""
     named = list(memory_ids)
     statements = RetiredStatement.objects.filter(namespace_id=namespace_id, by__in=named, withdrawn_at=None)
     superseded = Memory.objects.filter(namespace_id=namespace_id, superseded_by__in=named)

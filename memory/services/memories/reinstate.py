@@ -1,7 +1,7 @@
-"""Has a memory, or parts of it, hold again: a person takes back what was superseded or retired, for good.
+"""Has a memory, or parts of it, hold again for good when a person undoes a supersession or a retirement.
 
-What a person decided about a pair of memories stays: the two are linked as `both_hold`, and the machine leaves them
-alone from then on. Memories are locked in the order of their ids.
+A person's decision about a pair of memories stays: the two are linked as `both_hold`, and settling leaves them alone
+from then on. Memories are locked in the order of their ids.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def reinstate(
     starts: Collection[int] | None = None,
     terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
-    """Takes back that a memory was superseded and that parts of it were retired: all of it holds again.
+    """Undo the supersession of a memory and the retirement of parts of it: all of it holds again.
 
-    With `starts`, only the retired parts that begin there hold again. What superseded it stays, and so does what that
-    announced: it counts again as soon as nothing else is retired by it. With `review` the memory waits for review for
-    that, unless it does already. Done again, it changes nothing. Answers and raises as `change` does, and InvalidInput
-    for a start at which nothing was ever retired.
+    With `starts`, only the retired parts that begin there hold again, and the superseding memory stays as it is; its
+    announcement of the change counts again as soon as it retires nothing else. With `review`, the memory waits for that
+    review, unless it waits for one already. Repeating it changes nothing. Answers and raises as `change` does, and
+    InvalidInput for a start at which nothing was ever retired.
     """
     reason = check_reason(reason)
 
@@ -72,8 +72,8 @@ def reinstate(
 def take_back(
     memory: Memory, *, starts: Collection[int] | None, superseded: bool, reason: str, actor: str, now: datetime
 ) -> MemoryChange | None:
-    """Has the retired parts that begin at `starts` (None: all) count again, and with `superseded` the whole memory,
-    which is locked; None when all that holds already. Raises InvalidInput as `reinstate` does."""
+    """Have the retired parts that begin at `starts` (None: all) count again, and with `superseded` the whole memory,
+    which is locked; return None when all of that holds already. Raises InvalidInput as `reinstate` does."""
     rows = RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)
     if starts is not None and (unknown := set(starts) - set(rows.values_list("start", flat=True))):
         raise InvalidInput(
@@ -109,8 +109,8 @@ def retire_again(
     now: datetime,
     terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
-    """Takes `reinstate` back: the parts that begin at `starts` leave search again, or, without any, the whole memory
-    is superseded by `by` again. What the machine may do with the pair is open again. Answers and raises as `change`."""
+    """Undo `reinstate`: the parts that begin at `starts` leave search again or, without any, `by` supersedes the whole
+    memory again. Settling may decide about the pair again. Answers and raises as `change` does."""
     reason = check_reason(reason)
     if by is not None and not starts:
         return supersede.supersede(access, older_id=memory_id, newer_id=by, reason=reason, now=now, terms=terms)
@@ -137,7 +137,7 @@ def retire_again(
 
 
 def _newer(access: Access, memory_id: uuid.UUID) -> list[uuid.UUID]:
-    """The memories that are there and retired something of the memory, or superseded it."""
+    """Return the existing memories that retired something of the memory, or superseded it."""
     memory = Memory.objects.reachable_by(access).filter(pk=memory_id).only("namespace_id", "superseded_by").first()
     if memory is None:
         return []
@@ -150,8 +150,8 @@ def _newer(access: Access, memory_id: uuid.UUID) -> list[uuid.UUID]:
 def _agree(
     memory: Memory, by: Collection[uuid.UUID], reason: str, *, actor: str, now: datetime, everything: bool
 ) -> None:
-    """Notes that none of `by` (or, with `everything`, no memory at all) takes the memory's place, and that both hold
-    where the machine had said so."""
+    """Record that none of `by` (or, with `everything`, no memory at all) replaces the memory, and that both hold where
+    settling had decided otherwise."""
     links = MemoryLink.objects.filter(namespace_id=memory.namespace_id, other_id=memory.pk, kind=LinkKind.SUPERSEDES)
     ended = links if everything else links.filter(memory_id__in=by)
     decided = {*by, *ended.filter(actor=ACTOR).values_list("memory_id", flat=True)} - {memory.pk}
@@ -165,7 +165,7 @@ def _agree(
 
 
 def _announcements(newer: Memory, reason: str, *, now: datetime) -> MemoryChange | None:
-    """Has what the newer memory announced count again, when it takes nothing of any other memory any more."""
+    """Have the newer memory's announcements count again when it no longer takes anything of another memory."""
     rows = RetiredStatement.objects.filter(namespace_id=newer.namespace_id, by=newer.pk, withdrawn_at=None)
     superseded = Memory.objects.filter(namespace_id=newer.namespace_id, superseded_by=newer.pk)
     if rows.exclude(memory_id=newer.pk).exists() or superseded.exists():

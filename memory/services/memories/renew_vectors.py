@@ -1,4 +1,4 @@
-"""Makes the vectors of some memories anew under the active model, for those whose vector is doubted."""
+"""Embeds memories whose vectors are doubted again, with the active model."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memory.services.jobs import queue
 from memory.services.memories.change import check_reason
 from memory.types import Access, Scope
 
-# Memories that are embedded together: seconds of a CPU.
+# The number of memories that are embedded together, which takes seconds of CPU time.
 BATCH = 32
 
 
 def renew_vectors(
     access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
 ) -> list[uuid.UUID]:
-    """Embeds memories anew and replaces their vectors, of every model; returns which were.
+    """Embed memories again and replace their vectors of every model; return their ids.
 
-    A memory whose text changes meanwhile, and all when the provider is away, get theirs from the worker: until then
-    they are found by their words only. Raises InvalidInput.
+    The worker embeds a memory whose text changes meanwhile, and all of them when the provider is away; until then they
+    are found only by their words. Raises InvalidInput.
     """
     reason = check_reason(reason)
     ordered = sorted(set(memory_ids))

@@ -1,4 +1,4 @@
-"""Brings memories back in whatever way they are away: out of the archive, and from what the machine took of them."""
+"""Restores memories completely: from the archive, and from automatic retirements and supersessions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from memory.services.memories import edit, give_back, reinstate
 from memory.services.memories.change import check_reason
 from memory.types import Access, ChangeTerms
 
-# What was done to a memory: whether it was archived, where its retired parts start, and what superseded it.
+# The effects on one memory: whether it was archived, where its retired parts start, and its superseding memory.
 Restored = dict[str, Any]
 
 
 def restore_wholly(
     access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
 ) -> dict[uuid.UUID, Restored]:
-    """Restores archived memories, has retired parts of memories count again, and takes back that the machine
-    superseded them; returns what was done to which. What a person superseded stays so.
+    """Restore archived memories, have retired parts of memories count again, and undo automatic supersessions; return
+    by id what was done. Supersessions by a person stay.
 
-    All of it is one transaction. Idempotent. Raises InvalidInput for a reason that says nothing.
+    All of it is one transaction. Idempotent. Raises InvalidInput for an empty reason.
     """
     reason, terms = check_reason(reason), ChangeTerms(request_id=request_id)
     done: dict[uuid.UUID, Restored] = {}
@@ -54,7 +54,7 @@ def restore_wholly(
 def undo_restore(
     access: Access, *, done: Mapping[uuid.UUID, Restored], reason: str, now: datetime, request_id: str = ""
 ) -> None:
-    """Takes `restore_wholly` back for those that it was done to, as it returned them."""
+    """Undo `restore_wholly`; `done` as it returned it."""
     terms = ChangeTerms(request_id=request_id)
     with transaction.atomic():
         newer = {uuid.UUID(one["superseded_by"]) for one in done.values() if one.get("superseded_by")}
@@ -72,7 +72,7 @@ def undo_restore(
 
 
 def _lock(access: Access, memory_ids: Collection[uuid.UUID]) -> list[Memory]:
-    """The memories and those that took something of them, locked in the order of their ids before any is changed."""
+    """Lock the memories, and the ones that retired or superseded something of them, in the order of their ids."""
     rows = Memory.objects.reachable_by(access).filter(pk__in=memory_ids)
     took = RetiredStatement.objects.reachable_by(access).filter(memory_id__in=memory_ids).values_list("by", flat=True)
     ended = rows.exclude(superseded_by=None).values_list("superseded_by", flat=True)

@@ -37,9 +37,8 @@ JUDGED = _("A language model judged that a newer memory takes its place.")
 
 @dataclass(frozen=True, slots=True)
 class RetiredBefore:
-    """Represents the statement at [start, end) of a memory that was retired before. `ended`: it is over; else it left
-    search only. `withdrawn`: it counts again, for good.
-    """
+    """The statement at [start, end) of a memory that was retired before. `ended`: it no longer holds; otherwise it only
+    left search. `withdrawn`: it counts again, for good."""
 
     start: int
     end: int
@@ -48,12 +47,12 @@ class RetiredBefore:
 
     @property
     def holds(self) -> bool:
-        """Tells whether the statement holds and is out of search."""
+        """Return whether the statement holds although it is out of search."""
         return not (self.ended or self.withdrawn)
 
 
 def list_retired(memory: Memory) -> list[RetiredBefore]:
-    """Lists the retired statements of the memory, including withdrawn ones."""
+    """List the retired statements of the memory, including withdrawn ones."""
     rows = _rows(memory).values_list("start", "end", "valid_to", "withdrawn_at")
     return [
         RetiredBefore(start, end, ended=valid_to < HOLDS_ON, withdrawn=withdrawn_at is not None)
@@ -62,7 +61,7 @@ def list_retired(memory: Memory) -> list[RetiredBefore]:
 
 
 def remaining_text(memory: Memory, retired: Sequence[Retired[UUID]], unsearched: Sequence[Span]) -> str:
-    """Returns the text by which the memory is searched without these statements too; empty when no word is left.
+    """Return the text by which the memory is searched without these statements too; '' when no word is left.
 
     `unsearched`: spans that are out of search already (`searchable_text.list_unsearched_spans`).
     """
@@ -73,7 +72,7 @@ def remaining_text(memory: Memory, retired: Sequence[Retired[UUID]], unsearched:
 def retire(
     memory: Memory, retired: Sequence[Retired[UUID]], *, by: Memory, embedded: Embedded | None, now: datetime
 ) -> None:
-    """Takes the statements out of search; sets `retired_spans`, `terms` and `length` of the memory.
+    """Take the statements out of search; set `retired_spans`, `terms` and `length` of the memory.
 
     `embedded`: the vectors of the remaining text; None: the worker makes them.
     """
@@ -106,7 +105,8 @@ def retire(
 
 
 def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = None) -> int:
-    """Has retired statements of the memory count again, for good: all of them, or only statements starting at `starts`.
+    """Have retired statements of the memory count again, for good: all of them, or only the ones that begin at
+    `starts`.
 
     Sets `retired_spans`, `terms` and `length` of the memory; returns how many statements count again.
     """
@@ -118,10 +118,11 @@ def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = 
 
 
 def give_back(memory: Memory, *, by: Collection[UUID], embedded: Embedded | None) -> int:
-    """Withdraws the statements that these newer memories retired; they may be retired again, because no person decided
+    """Withdraw the statements that these newer memories retired; they may be retired again, because no person decided
     it.
 
-    `embedded`: the vectors of the text of `remaining_text_after`; None: the worker makes them.
+    `embedded`: the vectors of the text of `remaining_text_after`; None: the worker makes them. Returns the number of
+    withdrawn statements.
     """
     count = _rows(memory).filter(withdrawn_at=None, by__in=by).delete()[0]
     if count:
@@ -130,17 +131,15 @@ def give_back(memory: Memory, *, by: Collection[UUID], embedded: Embedded | None
 
 
 def remaining_text_after(memory: Memory, *, by: Collection[UUID]) -> str:
-    """Returns the text by which the memory is searched once statements that these newer memories retired
-    count again.
-    """
+    """Return the text by which the memory is searched once the statements that these newer memories retired count
+    again."""
     rows = _rows(memory).filter(withdrawn_at=None).exclude(by__in=by)
     return live_text(memory.text, rows.values_list("start", "end"))
 
 
 def retire_again(memory: Memory, *, starts: Collection[int]) -> int:
-    """Undoes the withdrawal of statements that begin at `starts`; sets the fields that `withdraw` sets;
-    returns how many.
-    """
+    """Undo the withdrawal of the statements that begin at `starts`; set the fields that `withdraw` sets; return how
+    many."""
     count = _rows(memory).filter(withdrawn_at__isnull=False, start__in=starts).update(withdrawn_at=None)
     if count:
         _follow_rows(memory)
@@ -152,7 +151,7 @@ def _rows(memory: Memory) -> QuerySet[RetiredStatement]:
 
 
 def _follow_rows(memory: Memory, embedded: Embedded | None = None) -> None:
-    """Updates the searched text of the memory to exclude the statements that its rows retire now."""
+    """Update the searched text of the memory to exclude the statements that its rows retire now."""
     rows = _rows(memory).filter(withdrawn_at=None, valid_to__lt=HOLDS_ON)
     spans = rows.order_by("start").values_list("start", "end")
     memory.retired_spans = [place for span in spans for place in span]

@@ -1,4 +1,4 @@
-"""What the machine took out of search, as people look at it: the pairs of the last days, and those of one memory."""
+"""Lists automatic retirements and supersessions for people: those of the last days, and those of one memory."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from memory.services.memories import unsure_pairs
 from memory.services.memories.retire import ACTOR, JUDGED
 from memory.types import Access
 
-# How long it is told as something that happened lately.
+# The age up to which a pair counts as recent.
 RECENT = timedelta(days=7)
 COUNTED_AT_MOST = 1_000
-# A place in the list: when it happened and the id of the row.
+# A position in the list: when it happened and the id of the row.
 Cursor = tuple[datetime, uuid.UUID]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A part of `memory`, at [start, end) of its text, that holds no longer, and what `newer` says instead, at
-    [by_start, by_end); None: it is gone. `whole`: all of the memory was superseded. `explanation`: why in the words of
-    the language model that judged it, which may quote both; empty when a rule did."""
+    """A part of `memory`, at [start, end) of its text, that no longer holds, and what `newer` says instead, at
+    [by_start, by_end); `newer` is None when it is gone. `whole`: all of the memory was superseded. `explanation`: the
+    reason in the words of the language model that judged the pair, which may quote both; '' when a rule did."""
 
     id: uuid.UUID
     memory: Memory
@@ -43,19 +43,20 @@ class Pair:
 
     @property
     def old_words(self) -> str:
-        """What holds no longer."""
+        """The words that no longer hold."""
         return self.memory.text[self.start : self.end]
 
     @property
     def new_words(self) -> str:
-        """What the newer memory says instead; empty when it is gone."""
+        """The newer memory's words; '' when it is gone."""
         return self.newer.text[self.by_start : self.by_end] if self.newer else ""
 
 
 def recent(
     access: Access, *, since: datetime, cursor: Cursor | None = None, limit: int
 ) -> tuple[list[Pair], Cursor | None]:
-    """What was retired and superseded since then and still is, newest first, and the place of the page after."""
+    """Return a page of what was retired and superseded since then and still is, newest first, and the next page's
+    cursor."""
     rows = queries.list_replaced(_namespaces(access), since=since, actor=ACTOR, before=cursor, limit=limit + 1)
     page, following = page_of(rows, limit)
     pairs = _add_explanations([pair for pair in _pairs(access, page) if pair is not None])
@@ -63,12 +64,12 @@ def recent(
 
 
 def count_recent(access: Access, *, since: datetime) -> int:
-    """How many pairs `recent` has; COUNTED_AT_MOST and one more stand for "more"."""
+    """Count the pairs of `recent`; COUNTED_AT_MOST + 1 stands for more than COUNTED_AT_MOST."""
     return queries.count_replaced(_namespaces(access), since=since, actor=ACTOR, most=COUNTED_AT_MOST + 1)
 
 
 def list_parts(memory: Memory) -> list[Pair]:
-    """The parts of a memory that hold no longer, in their order."""
+    """Return the parts of a memory that no longer hold, in their order."""
     rows = RetiredStatement.objects.filter(
         namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None, valid_to__lt=HOLDS_ON
     ).order_by("start")
@@ -84,7 +85,7 @@ def list_parts(memory: Memory) -> list[Pair]:
 
 
 def count_parts(memory: Memory) -> int:
-    """How many parts of it hold no longer."""
+    """Return the number of parts of the memory that no longer hold."""
     return len(memory.retired_spans) // 2
 
 
@@ -110,7 +111,7 @@ def _pairs(access: Access, rows: Collection[tuple]) -> list[Pair | None]:
 
 
 def _add_explanations(pairs: list[Pair]) -> list[Pair]:
-    """The pairs, those that a language model judged with what it said."""
+    """Add the model's explanation to each pair that a language model judged."""
     judged = [(one.memory.namespace_id, one.memory.pk, one.newer_id) for one in pairs if one.reason == JUDGED]
     said = unsure_pairs.explanations(judged) if judged else {}
     return [

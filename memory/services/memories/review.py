@@ -1,4 +1,4 @@
-"""Carries out what a person decides about a memory that waits for review, in one transaction."""
+"""Carries out a person's decision about a memory that waits for review, in one transaction."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ MAX_GROUP = 20
 
 
 class ReviewDecision(StrEnum):
-    """Names the decisions of a reviewer. `keep`: the memory holds. `all_hold`: so do all that contradict it, for good.
-    `supersede`: the other holds in its place. `outdo`: it holds in place of the other. `archive`: it leaves retrieval.
-    """
+    """The decisions of a reviewer. `keep`: the memory holds. `all_hold`: so do all that contradict it, for good.
+    `supersede`: the other one replaces it. `outdo`: it replaces the other one. `archive`: it leaves retrieval."""
 
     KEEP = "keep"
     ALL_HOLD = "all_hold"
@@ -42,7 +41,7 @@ def decide(
     now: datetime,
     terms: ChangeTerms,
 ) -> None:
-    """Carries the decision out and takes the memory off the review list; `terms` are about this memory.
+    """Carry the decision out and take the memory off the review list; `terms` apply to this memory.
 
     Raises InvalidInput, also without a required `other_id`, NotFound, Conflict and PreconditionFailed as the operations
     do.
@@ -66,10 +65,9 @@ def decide(
 
 
 def list_group(access: Access, memory_id: uuid.UUID) -> list[Memory]:
-    """Lists the memory, the memories that it contradicts or that contradict it, the memories these contradict, and so
-    on.
+    """Return the memory, the memories that it contradicts or that contradict it, the ones these contradict, and so on.
 
-    Lists only memories that hold, at most MAX_GROUP, in the order of their times. Raises NotFound for a memory that
+    Contains only memories that hold, at most MAX_GROUP, in the order of their times. Raises NotFound for a memory that
     does not hold.
     """
     reached = Memory.objects.reachable_by(access).filter(state=MemoryState.ACTIVE, superseded_by=None)
@@ -87,9 +85,8 @@ def list_group(access: Access, memory_id: uuid.UUID) -> list[Memory]:
 
 
 def _let_all_hold(access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms) -> None:
-    """Ends the review of the memory and of all that contradict it, and links each pair as `both_hold`, the newer to the
-    older: settling leaves them alone from then on.
-    """
+    """End the review of the memory and of all that contradict it, and link each pair as `both_hold`, the newer to the
+    older: settling leaves them alone from then on."""
     then = ChangeTerms(request_id=terms.request_id)
     group = list_group(access, memory_id)
     # The memory itself is edited in the revision that the reviewer saw; all are locked in the order of their ids.

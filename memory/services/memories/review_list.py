@@ -1,4 +1,4 @@
-"""What waits for a person: texts that the gate kept apart, and memories that are doubted or contradicted."""
+"""Reads the work that waits for a person: quarantined texts, and memories that are doubted or contradicted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from memory.models.paging import page_of
 from memory.models.queries import memories as queries
 from memory.types import Access
 
-# Ages at which the waiting items are parted; the last part is older than all of them.
+# The limits between the age groups of waiting items; the last group is older than all of them.
 AGES = (timedelta(hours=1), timedelta(days=1), timedelta(days=7), timedelta(days=30))
 SHOWN_OPINIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """How many items wait, by rule and by namespace (most first), and by age as parted by AGES (youngest first)."""
+    """The number of waiting items: in all, by rule, by namespace (most first), and by age group of AGES (youngest
+    first)."""
 
     waiting: int
     oldest: datetime | None
@@ -34,7 +35,7 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A memory that contradicts the doubted one, and what the rule said of the two."""
+    """A memory that contradicts the doubted one, and the rule's reason."""
 
     memory: Memory
     reason: str
@@ -44,7 +45,8 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """A memory that waits for review, what contradicts it, and who called it wrong or outdated."""
+    """A memory that waits for review, the memories that contradict it, and the opinions that call it wrong or
+    outdated."""
 
     memory: Memory
     sides: list[Side]
@@ -52,7 +54,7 @@ class Doubted:
 
 
 def quarantine(access: Access, *, now: datetime) -> Quarantine:
-    """The queue of the quarantine as numbers; each adds up to `waiting`."""
+    """Count the items that wait in quarantine; each breakdown adds up to `waiting`."""
     by_rule: dict[str, int] = {}
     by_namespace: dict[str, int] = {}
     by_age = [0] * (len(AGES) + 1)
@@ -68,13 +70,13 @@ def quarantine(access: Access, *, now: datetime) -> Quarantine:
 
 
 def newest_items(access: Access, *, limit: int) -> list[QuarantinedItem]:
-    """The newest items that wait."""
+    """Return the newest items that wait."""
     rows = QuarantinedItem.objects.reachable_by(access).pending().select_related("namespace")
     return list(rows.order_by("-id")[:limit])
 
 
 def count_for_review(access: Access) -> dict[str, int]:
-    """How many active memories wait for review, by why."""
+    """Count the active memories that wait for review, by reason."""
     counted = dict.fromkeys(Review.values, 0)
     rows = _to_review(access).order_by().values_list("review").annotate(Count("pk"))
     return counted | dict(rows)
@@ -83,7 +85,8 @@ def count_for_review(access: Access) -> dict[str, int]:
 def list_for_review(
     access: Access, *, review: str, cursor: uuid.UUID | None, limit: int
 ) -> tuple[list[Doubted], uuid.UUID | None]:
-    """A page of the active memories that wait for review (`review`: only for this; empty: all), newest first."""
+    """Return a page of the active memories that wait for review, newest first, and the next page's cursor. `review`:
+    only memories that wait for this reason; '': all."""
     rows = _to_review(access).select_related("namespace").defer("terms")
     if review:
         rows = rows.filter(review=review)
@@ -103,7 +106,7 @@ def _sides(memories: Sequence[Memory]) -> dict[uuid.UUID, list[Side]]:
     wanted = [one.pk for one in memories if one.review == Review.CONTRADICTION]
     links = MemoryLink.objects.filter(
         namespace_id__in={one.namespace_id for one in memories},
-        # The join is by the id alone: without this it looks into every namespace's part of a split table.
+        # The join is by the id alone: without this it reads every namespace's partition of a distributed table.
         memory__namespace_id=F("namespace_id"),
         other_id__in=wanted,
         kind=LinkKind.CONTRADICTS,

@@ -20,6 +20,7 @@ from memory.errors import BudgetExceeded, Conflict, EmbeddingRefused, EmbeddingU
 from memory.models import Memory, Session
 from memory.models.locks import Lock, try_lock
 from memory.services.jobs import queue
+from memory.services.jobs.throttle import Throttle
 from memory.services.memories import give_back, waiting_turns
 from memory.services.memories.comparison import (
     MemoryComparison,
@@ -55,6 +56,7 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
     a separate job and delays no other. Raises EmbeddingUnavailable.
     """
     deadline = time.monotonic() + seconds
+    throttle = Throttle()
     total = 0
     with try_lock(Lock.SETTLE, shared=True) as is_free:
         if is_free:
@@ -76,7 +78,7 @@ def settle_pending(*, now: datetime, seconds: float = float("inf"), helper: int 
                             passed_over.add(namespace_id)
                             is_beside_another = True
                         elif waiting_turns.is_current(waiting):
-                            total += _settle_session(waiting, now=now, deadline=deadline)
+                            total += _settle_session(waiting, now=now, deadline=deadline, throttle=throttle)
                 except BudgetExceeded as error:
                     passed_over.add(namespace_id)
                     extra = {"namespace": waiting.scope.namespace, "reason": error.message}
@@ -166,7 +168,9 @@ def compare_with_later(scope: Scope, memory_id: uuid.UUID, *, anew: bool, now: d
             compare_with_earlier(scope, later_id, now=now)
 
 
-def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float = float("inf")) -> int:
+def _settle_session(
+    waiting: WaitingSession, *, now: datetime, deadline: float = float("inf"), throttle: Throttle | None = None
+) -> int:
     """Settles the session's next BATCH of turns until the deadline, and records the last settled turn."""
     scope, settled_turn = waiting.scope, waiting.settled_turn
     rows = Memory.objects.in_scope(scope).in_session(waiting.session).filter(turn__gt=settled_turn).order_by("turn")
@@ -182,6 +186,8 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
                     return sum(one <= reached for one in turns)
                 _settle_or_queue(scope, memory.pk, comparison, now=now)
                 reached = memory.turn
+                if throttle is not None:
+                    throttle.rest()
         # Turns said since the session's row was read wait for the next run.
         reached = turns[-1] if turns else waiting.message_count
         return len(turns)

@@ -1,4 +1,4 @@
-"""What settling would do, without doing it; and taking back what it did since a moment."""
+"""Previews the effects of settling without storing them, and undoes what settling did since a moment."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from memory.types import Access, Scope
 
 @dataclass(frozen=True, slots=True)
 class Would:
-    """One thing that settling would do to `memory_id` for what `newer_id` says. `what`: retire (a part leaves search),
-    supersede (all of it), link (it stays, "later" is shown beside it) or review (a person is to decide)."""
+    """An effect that settling would have on `memory_id` because of `newer_id`. `what`: retire (a part leaves search),
+    supersede (all of it), link (it stays, and "later" is shown with it) or review (a person is to decide)."""
 
     what: str
     memory_id: uuid.UUID
@@ -36,7 +36,7 @@ class Would:
     confidence: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the effect as JSON."""
         return {
             "what": self.what,
             "memory_id": str(self.memory_id),
@@ -49,11 +49,11 @@ class Would:
 
 
 def would_do(scope: Scope, *, everything: bool, now: datetime) -> Iterator[Would]:
-    """What settling the turns that wait (or `everything` said so far) would do, in the order of the turns.
+    """Yield the effects of settling the waiting turns (or `everything` said so far), in the order of the turns.
 
-    Each memory is compared in a transaction of its own that is rolled back: its locks are held for a moment only. So
-    each is compared with what the others say now, and what one would take away is named once. The policy is not asked.
-    Raises EmbeddingUnavailable, Conflict.
+    Each memory is compared in a separate transaction that is rolled back, so its locks are held only for a moment. The
+    comparison therefore sees what the others say now, and an effect is yielded only once. The policy is ignored. Raises
+    EmbeddingUnavailable, Conflict.
     """
     told: set[tuple[str, uuid.UUID, int]] = set()
     for memory_id in _waiting(scope, everything=everything):
@@ -65,7 +65,7 @@ def would_do(scope: Scope, *, everything: bool, now: datetime) -> Iterator[Would
 
 @dataclass(slots=True)
 class Undone:
-    """How much was taken back, in how many memories."""
+    """The numbers of effects that were undone, and of the memories concerned."""
 
     memories: int = 0
     statements: int = 0
@@ -73,14 +73,14 @@ class Undone:
     links: int = 0
 
     def to_dict(self) -> dict[str, int]:
-        """As JSON."""
+        """Return the numbers as JSON."""
         return asdict(self)
 
 
 def undo_since(access: Access, *, namespace: str | None, since: datetime, reason: str, now: datetime) -> Undone:
-    """Takes back, for good, what the machine retired, superseded and linked since then and what still is so.
+    """Undo, for good, the automatic retirements, supersessions and links since then that still apply.
 
-    A memory at a time, each with its audit event; run again, it finds nothing. Raises InvalidInput.
+    Works memory by memory, each with its audit event; repeating it finds nothing. Raises InvalidInput.
     """
     reason = check_reason(reason)
     if since > now:
@@ -94,7 +94,7 @@ def undo_since(access: Access, *, namespace: str | None, since: datetime, reason
             _undo_one(access, scope, memory_id, undone, since=since, reason=reason, now=now)
         links = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.SUPERSEDES, actor=ACTOR, created_at__gte=since)
         undone.links += links.delete()[0]
-        # What waits for a language model would be done after all.
+        # Otherwise a language model would decide these pairs later after all.
         UnsurePair.objects.in_scope(scope).filter(verdict="", created_at__gte=since).delete()
     return undone
 
@@ -118,7 +118,7 @@ def _try(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> list[tuple[tup
 
 
 def _standing(scope: Scope, memory_id: uuid.UUID) -> dict[tuple[str, uuid.UUID, int], Would]:
-    """All that stands between one memory and others now."""
+    """Return all current effects between one memory and others."""
     statements = list(
         RetiredStatement.objects.in_scope(scope).filter(
             Q(by=memory_id) | Q(memory_id=memory_id), withdrawn_at=None, valid_to__lt=HOLDS_ON

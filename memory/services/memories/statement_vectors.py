@@ -10,7 +10,7 @@ import numpy as np
 from memory.caches import Cache, for_seconds
 from memory.services.index.embedding_model import ActiveModel
 
-# The turns of a session are near the same earlier ones: 2,000 vectors are 3 MB.
+# The turns of a session are near the same earlier ones, so vectors are used again. 2,000 vectors are 3 MB.
 MAX_KEPT = 2_000
 KEPT_SECONDS = 600.0
 
@@ -18,7 +18,7 @@ _vectors: Cache[tuple[int, bytes], np.ndarray] = for_seconds(KEPT_SECONDS, most=
 
 
 def embed(model: ActiveModel, texts: Sequence[str]) -> dict[str, np.ndarray]:
-    """Returns the vector, float32 [dimensions], of each of the texts by the model. Raises EmbeddingUnavailable."""
+    """Return the vector, float32 [dimensions], of each of the texts by the model. Raises EmbeddingUnavailable."""
     known = {text: _vectors.get(_key(model, text)) for text in texts}
     vectors = {text: vector for text, vector in known.items() if vector is not None}
     new = [text for text in known if text not in vectors]
@@ -30,7 +30,7 @@ def embed(model: ActiveModel, texts: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def measure_cosines(model: ActiveModel, statement: str, others: Sequence[str]) -> list[float] | None:
-    """Returns the cosine (−1..1) of a statement with each of the others; None for a model whose cosines settling can't
+    """Return the cosine (−1..1) of a statement with each of the others; None for a model whose cosines settling can't
     read.
 
     Raises EmbeddingUnavailable.

@@ -1,6 +1,6 @@
-"""Has a memory take the place of an older one, which stays, linked, and holds no longer.
+"""Has a memory supersede an older one, which stays stored and linked but no longer holds.
 
-A legal hold does not stop it: nothing of what the older memory says is changed, and `reinstate` undoes it.
+A legal hold does not prevent it: the older memory's content does not change, and `reinstate` undoes it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from memory.types import Access, ChangeTerms, NewMemory, Scope
 
 
 def remaining_review(review: str) -> str:
-    """Why a superseded memory waits for review still: that it may steer its readers, who can ask for former times."""
+    """Return the review that a superseded memory still waits for: suspicion remains, because readers can ask for former
+    times."""
     return review if review == Review.SUSPECTED else ""
 
 
@@ -49,12 +50,12 @@ def supersede(
     confidence: float = 1.0,
     terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
-    """Says that the newer memory holds in place of the older one, which ends when the newer begins.
+    """Have the newer memory supersede the older one, which ends when the newer begins.
 
-    The older one keeps its text and state, gets `valid_to` and leaves the review list. `terms` are about it, and the
-    answer is its standing, as of `change`. Doing it again changes nothing. Raises, besides what `change` raises,
-    InvalidInput for the same memory, NotFound for one of another namespace, and Conflict when the older one was
-    superseded by another, when the newer is archived, or when it was itself superseded by the older.
+    The older one keeps its text and state, gets `valid_to` and leaves the review list. `terms` apply to the older one,
+    and the answer is its standing, as of `change`. Repeating it changes nothing. Raises, in addition to what `change`
+    raises, InvalidInput for the same memory, NotFound for a memory of another namespace, and Conflict when the older
+    one was superseded by another, when the newer is archived, or when it was itself superseded by the older.
     """
     reason = check_reason(reason)
     if older_id == newer_id:
@@ -83,10 +84,10 @@ def supersede_by_text(
     occurred_at: datetime | None = None,
     terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
-    """As `supersede`, by a memory that is made of `text`: the next turn of the same session, by the same speaker.
+    """Supersede a memory as `supersede` does, by a new memory of `text`: the session's next turn, by the same speaker.
 
-    Both or neither: it is remembered as an ingested turn is, in the same transaction. A document's chunk is superseded
-    by a memory that is there, for its session is none that has turns.
+    The new memory is stored in the same transaction, as an ingested turn is. Raises InvalidInput for a document's chunk
+    or a fact, whose sessions have no turns: they can only be superseded by an existing memory.
     """
     reason, text = check_reason(reason), check_text(text)
     older = Memory.objects.reachable_by(access).filter(pk=older_id).select_related("namespace").first()
@@ -142,7 +143,8 @@ def supersede_by_text(
 def end_memory(
     older: Memory, newer: Memory, reason: str, confidence: float, actor: str, *, now: datetime
 ) -> MemoryChange | None:
-    """Ends the older memory where the newer begins, and links the two; both are locked, and so is `Lock.SUPERSEDE`.
+    """End the older memory where the newer begins, and link the two. The caller has locked both and holds
+    `Lock.SUPERSEDE`.
 
     Raises Conflict as `supersede` does.
     """
@@ -166,13 +168,13 @@ def end_memory(
         )
     before = {**validity(older), "review": older.review}
     mark([older])
-    # Never before it began: what was never right held for no time.
+    # It never ends before it began: what was never right held for no time.
     older.valid_to = max(newer.holds_from, older.holds_from)
     older.superseded_by, older.superseded_at, older.review = newer.pk, now, remaining_review(older.review)
     MemoryLink.objects.filter(
         namespace_id=older.namespace_id, memory_id=newer.pk, kind=LinkKind.BOTH_HOLD, other_id=older.pk
     ).delete()
-    # They are linked already when the newer one had taken the place of a part of it.
+    # The link exists already when the newer memory had superseded a part of this one.
     MemoryLink.objects.update_or_create(
         namespace_id=older.namespace_id,
         memory_id=newer.pk,
@@ -194,12 +196,12 @@ def end_memory(
 
 
 def find_superseded(scope: Scope, memory_id: uuid.UUID) -> list[uuid.UUID]:
-    """Returns the memories that the memory superseded, those that they superseded, and so on."""
+    """Return the memories that the memory superseded, directly or through others."""
     return queries.list_superseded(scope.namespace_id, memory_id)
 
 
 def validity(memory: Memory) -> dict[str, Any]:
-    """Until when the memory holds, and how much of it was retired, for the audit log."""
+    """Return until when the memory holds and how much of it was retired, for the audit log."""
     return {
         "valid_to": memory.valid_to.isoformat() if memory.valid_to else None,
         "superseded_by": str(memory.superseded_by) if memory.superseded_by else None,

@@ -1,4 +1,4 @@
-"""Tags: words that staff put on memories to find them by, in the list `tags` of the metadata."""
+"""Manages tags: words by which staff find memories, in the list `tags` of the metadata."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def tag(
     now: datetime,
     request_id: str = "",
 ) -> dict[uuid.UUID, dict[str, list[str]]]:
-    """Puts tags on memories and takes tags off; returns, of each that changed, which were `added` and `removed`.
+    """Add tags to memories and remove tags from them; return the `added` and `removed` tags of each memory that
+    changed.
 
-    What the memory's metadata was before is kept as a version. Memories that are gone or out of reach are left out.
-    Raises InvalidInput, and Conflict when one is under a legal hold.
+    The former metadata is kept as a version. Memories that are gone or out of reach are left out. Raises InvalidInput,
+    and Conflict when one is under a legal hold.
     """
     reason, add, remove = check_reason(reason), check_tags(add), check_tags(remove)
     if not add and not remove:
@@ -66,13 +67,14 @@ def tag(
 
 
 def tags_of(memory: Memory) -> list[str]:
-    """The memory's tags; metadata is the clients', so whatever else stands there is none."""
+    """Return the memory's tags. Clients write metadata, so `tags` may hold anything; only the strings of a list
+    count."""
     found = memory.metadata.get(TAGS_KEY) if isinstance(memory.metadata, dict) else None
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
 def check_tags(names: Sequence[str]) -> list[str]:
-    """The tags without white space around them, each once. Raises InvalidInput."""
+    """Return the tags without surrounding white space, each once. Raises InvalidInput."""
     cleaned = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
     if len(cleaned) > MAX_TAGS or any(len(name) > MAX_TAG_CHARS or "\0" in name for name in cleaned):
         raise InvalidInput(

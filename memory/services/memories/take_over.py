@@ -1,7 +1,7 @@
-"""What belongs to memories that were taken over from a cube's file: former versions, what was retired of them,
-opinions, use, and what they are to each other. It keeps ids and times. All of it inside the caller's transaction.
+"""Restores what belongs to memories from a cube's file: former versions, retired statements, opinions, use, links and
+unsure pairs. Ids and times are kept. All functions run inside the caller's transaction.
 
-Former texts pass the gate as texts do: one that it does not let in is not kept.
+Former texts pass the gate as other texts do; those that it refuses are not kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memory.types import Scope
 
 
 def take_over_versions(scope: Scope, versions: Sequence[MemoryVersion], *, role_of: dict[uuid.UUID, str]) -> int:
-    """Keeps what the gate lets in of former versions; returns how many it does not. `role_of`: by memory."""
+    """Store the former versions that the gate lets in; return how many it refuses. `role_of`: the role by memory id."""
     gate = replace(in_force(scope.namespace_id).gate, worth_threshold=0.0)
     kept = []
     for version in versions:
@@ -46,7 +46,7 @@ def take_over_versions(scope: Scope, versions: Sequence[MemoryVersion], *, role_
 
 
 def take_over_retired(scope: Scope, statements: Sequence[RetiredStatement]) -> None:
-    """Keeps what was retired of memories that are said to be out of search there; reasons pass the gate."""
+    """Store the retired statements of memories; a reason that the gate refuses is left empty."""
     gate = in_force(scope.namespace_id).gate
     for one in statements:
         verdict = judge_fields({"reason": one.reason}, policy=gate)
@@ -55,7 +55,7 @@ def take_over_retired(scope: Scope, statements: Sequence[RetiredStatement]) -> N
 
 
 def take_over_opinions(scope: Scope, opinions: Sequence[MemoryFeedback]) -> int:
-    """Keeps opinions whose notes the gate lets in; returns how many it does not."""
+    """Store the opinions whose notes the gate lets in; return how many it refuses."""
     gate = in_force(scope.namespace_id).gate
     kept = []
     for opinion in opinions:
@@ -68,16 +68,15 @@ def take_over_opinions(scope: Scope, opinions: Sequence[MemoryFeedback]) -> int:
 
 
 def take_over_upkeep(rows: Sequence[MemoryUpkeep], *, holds: bool) -> None:
-    """Keeps how memories are used and what they are exempt from; legal holds only where `holds` says so."""
+    """Store how memories were used and what they are exempt from; legal holds only if `holds`."""
     for row in rows:
         row.legal_hold = row.legal_hold and holds
     MemoryUpkeep.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
 
 
 def take_over_links(scope: Scope, links: Sequence[MemoryLink]) -> tuple[int, int]:
-    """Keeps links between memories that are both there; returns how many are new, and how many have an end that is
-    not there or a reason that the gate does not let in.
-    """
+    """Store the links whose two memories exist; return how many are new, and how many are left out because an end is
+    missing or the gate refuses the reason."""
     wanted = {one.memory_id for one in links} | {one.other_id for one in links}
     there: Collection[uuid.UUID] = set(
         Memory.objects.in_scope(scope).filter(pk__in=wanted).values_list("pk", flat=True)
@@ -98,11 +97,11 @@ def take_over_links(scope: Scope, links: Sequence[MemoryLink]) -> tuple[int, int
 
 
 def take_over_pairs(scope: Scope, pairs: Sequence[UnsurePair], *, verdicts: bool, now: datetime) -> tuple[int, int]:
-    """Keeps pairs of memories that are there and say what they said when the pair was noted; returns how many are new
-    and how many are left out.
+    """Store the pairs of existing memories that still say what they said when the pair was stored; return how many are
+    new and how many are left out.
 
-    Without `verdicts` (of an unknown sender) the language model here is asked anew. Of one newer memory no more than
-    MOST_OF_A_MEMORY wait: each costs a question.
+    Without `verdicts` (from an unknown sender), the language model of this server is asked again. At most
+    MOST_OF_A_MEMORY pairs of one newer memory wait, because each costs a question to the model.
     """
     rows = UnsurePair.objects.in_scope(scope)
     newer = {one.newer_id for one in pairs}
@@ -138,7 +137,7 @@ def take_over_pairs(scope: Scope, pairs: Sequence[UnsurePair], *, verdicts: bool
 
 
 def _holds_here(pair: UnsurePair, there: dict[uuid.UUID, Memory]) -> bool:
-    """Whether both memories are there, and say what they said when the pair was noted."""
+    """Return whether both memories exist and say what they said when the pair was stored."""
     newer, older = there.get(pair.newer_id), there.get(pair.older_id)
     if newer is None or older is None or newer.pk == older.pk:
         return False

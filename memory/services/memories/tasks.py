@@ -32,12 +32,13 @@ forget_bulk_changes = bulk.forget
 
 
 def settle_memories(*, now: datetime) -> int:
-    """Compares new memories with earlier ones."""
+    """Compare new memories with earlier ones."""
     return help_settling(0, now=now)
 
 
 def help_settling(helper: int, *, now: datetime) -> int:
-    """Does the same as settle_memories, in namespaces that no other run has: new memories have waited for long."""
+    """Settle as `settle_memories` does, in namespaces that no other run works on, because new memories have waited
+    long."""
     try:
         return settle.settle_pending(now=now, seconds=slice_seconds(), helper=helper)
     except EmbeddingUnavailable as error:
@@ -46,26 +47,26 @@ def help_settling(helper: int, *, now: datetime) -> int:
 
 
 def settle_memory(namespace_id: int, *memory_ids: str, now: datetime) -> None:
-    """Compares memories again that say something else now, or are away or back."""
+    """Compare memories again that say something else now, or are away or back."""
     for memory_id in memory_ids:
         settle.settle_memory(scope_of(namespace_id, retire.ACTOR), memory_id=UUID(memory_id), now=now)
 
 
 def judge_unsure_pairs(*, now: datetime) -> int:
-    """Asks a language model, if one is set up for it, about pairs that the rules were unsure of; returns how many."""
+    """Ask a language model, if one is set up for it, about pairs that the rules were unsure of; return how many."""
     return judge.judge_due(now=now, seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 4)
 
 
 def follow_sources(namespace_id: int, session: str, *, now: datetime) -> int:
-    """Has the facts of a session follow the turns that they rest on; returns how many that changed."""
+    """Have the facts of a session follow the turns that they rest on; return how many changed."""
     return sources.follow_sources(scope_of(namespace_id, FACTS), session=session, now=now)
 
 
 def count_uses(*, now: datetime) -> int:
-    """Counts what packs and searches have carried since the last time."""
+    """Count the uses of memories in packs and searches since the last run."""
     return usage.count_uses(now=now, seconds=slice_seconds())
 
 
 def change_memories(namespace_id: int, change_id: str, *, now: datetime) -> int:
-    """Carries out a change of many memories, or goes on with it; returns how many memories it dealt with."""
+    """Carry out a bulk change, or continue it; return how many memories were processed."""
     return bulk_run.carry_out(namespace_id=namespace_id, change_id=UUID(change_id), now=timezone.now)

@@ -22,7 +22,7 @@ COUNTED_AT_MOST = 10_000
 
 
 def judge_of(namespace_id: int) -> LLMJudge | None:
-    """Finds the language model to ask in the namespace, if there is one."""
+    """Find the language model to ask in the namespace, if there is one."""
     return find_judge(in_force(namespace_id).policy.models[ModelPurpose.JUDGE])
 
 
@@ -34,9 +34,8 @@ def note(
     *,
     now: datetime,
 ) -> None:
-    """Stores the pairs of `newer` that were never judged with these texts; in the transaction that locks all
-    memories.
-    """
+    """Store the pairs of `newer` that were never judged with these texts; in the transaction that locks all
+    memories."""
     likely = sorted(unsure, key=lambda one: -one.decision.confidence)[:MOST_OF_A_MEMORY]
     for one in likely:
         if one.key == newer.pk:
@@ -68,14 +67,13 @@ def note(
 
 
 def texts_hash(older: Memory, newer: Memory) -> bytes:
-    """Returns the SHA-256 of the content hashes of both memories."""
+    """Return the SHA-256 of the content hashes of both memories."""
     return hashlib.sha256(bytes(older.content_hash) + bytes(newer.content_hash)).digest()
 
 
 def list_both_hold(newer: Memory, memories: Mapping[uuid.UUID, Memory]) -> frozenset[tuple[uuid.UUID, int]]:
-    """Returns the statements that a language model judged to hold together with the newer memory, by these texts: each
-    with its memory and where the statement begins.
-    """
+    """Return the statements that a language model judged to hold together with the newer memory, with these texts: each
+    with its memory and where the statement begins."""
     judged = UnsurePair.objects.filter(namespace_id=newer.namespace_id, newer_id=newer.pk, older_id__in=list(memories))
     rows = judged.filter(verdict=PairVerdict.BOTH_HOLD).values_list("older_id", "start", "texts_hash")
     return frozenset(
@@ -87,7 +85,7 @@ Place = tuple[uuid.UUID, uuid.UUID, int | None]
 
 
 def explanations(pairs: Collection[tuple[int, uuid.UUID, uuid.UUID]]) -> dict[Place, str]:
-    """Returns a language model's reasons for replacements, in its own words, for `pairs` of (namespace id, older,
+    """Return a language model's reasons for replacements, in its own words, for `pairs` of (namespace id, older,
     newer): by (older, newer, start), and by (older, newer, None) for all of the older. A reason may quote both
     memories.
     """
@@ -104,12 +102,12 @@ def explanations(pairs: Collection[tuple[int, uuid.UUID, uuid.UUID]]) -> dict[Pl
 
 
 def in_words(explanation: str) -> str:
-    """Returns the reason that a language model gave, as answers of the API say it."""
+    """Return the language model's reason in the wording of the API."""
     return f"A language model judged: {explanation}"
 
 
 def figures() -> dict[str, int]:
-    """Counts the waiting pairs and the pairs with each verdict, on the whole server, each up to COUNTED_AT_MOST."""
+    """Count the waiting pairs and the pairs with each verdict, on the whole server, each up to COUNTED_AT_MOST."""
     names = {"": "waiting", **{verdict.value: verdict.value for verdict in PairVerdict}}
     rows = [UnsurePair.objects.across_namespaces().filter(verdict=verdict) for verdict in names]
     return dict(zip(names.values(), count_each(*rows, most=COUNTED_AT_MOST), strict=True))

@@ -1,4 +1,4 @@
-"""Keeps what decay and importance need to know of memories: how they were used, marked and restored."""
+"""Stores what decay and importance depend on: how memories were used, marked and restored."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from memory.stores.asked import AskedMemory
 from memory.types import Scope
 
 USES = "uses"
-# Audit events that one transaction counts.
+# The number of audit events that one transaction counts.
 EVENTS = 1_000
-# Of a pack, so many of its hits say what was asked for; those behind them came along.
+# Only this many of a pack's first hits count as requested; the ones after them came along.
 FOREMOST = 3
 # Events younger than this wait: one with a smaller id may still be on its way.
 SETTLED = timedelta(minutes=1)
 
 
 def note_marked(scope: Scope, *, memory_ids: Iterable[uuid.UUID]) -> None:
-    """Has the importance of memories computed anew: a person has marked them."""
+    """Have the importance of memories recomputed because a person has marked them."""
     queries.note_marked(scope.namespace_id, memory_ids)
 
 
 def count_uses(*, now: datetime, seconds: float = float("inf")) -> int:
-    """Adds to each memory how often packs and searches carried it since the last time; returns how many uses.
+    """Add to each memory how often packs and searches carried it since the last run; return how many uses.
 
-    Goes on where it ended; the place and the counts change together, so each event counts once. Of two runs at once the
-    second does nothing. Ends after about `seconds`.
+    Continues where the last run ended; the position and the counts change together, so each event counts once. A second
+    concurrent run does nothing. Ends after about `seconds`.
     """
     deadline = time.monotonic() + seconds
     UpkeepMark.objects.get_or_create(name=USES)
@@ -53,10 +53,10 @@ def _count_batch(*, now: datetime) -> tuple[int, bool]:
         if mark is None:
             return 0, False
         before = first_id_of(now - SETTLED)
-        # A clock that was ahead has left a place in the future: nothing would be counted until then.
+        # A clock that was ahead may have stored a position in the future: nothing would be counted until then.
         after = min(mark.position or uuid.UUID(int=0), before)
         read, last, used, asked = queries.count_uses(after=after, before=before, limit=EVENTS, foremost=FOREMOST)
-        # While the memories are locked: an erasure that comes now finds what is noted of them.
+        # Do this while the memories are locked, so that an erasure that follows finds what is stored about them.
         asked_for.note_asked([_read_asked(*row) for row in orjson.loads(asked or "[]")])
         if last is not None or after != mark.position:
             mark.position = last or after

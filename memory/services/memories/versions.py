@@ -1,4 +1,4 @@
-"""Keeps what a memory said before it is changed: nothing is overwritten silently."""
+"""Keeps a memory's content before it changes, so that nothing is overwritten silently."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.types import Access, Scope
 
 
 def keep_version(access: Access, memory: Memory, reason: str, *, now: datetime) -> None:
-    """Keeps what the memory says now; inside the transaction that changes it."""
+    """Store the memory's present content as a version; to be called in the transaction that changes it."""
     MemoryVersion.objects.create(
         namespace_id=memory.namespace_id,
         memory_id=memory.pk,
@@ -29,6 +29,6 @@ def keep_version(access: Access, memory: Memory, reason: str, *, now: datetime) 
 
 
 def find_last_changes(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, datetime]:
-    """When those of the namespace's memories were last corrected that ever were."""
+    """Return when each of the namespace's memories was last corrected; memories that never were are left out."""
     versions = MemoryVersion.objects.in_scope(scope).filter(memory_id__in=memory_ids).order_by()
     return dict(versions.values_list("memory_id").annotate(Max("replaced_at")))

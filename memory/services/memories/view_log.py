@@ -1,4 +1,4 @@
-"""Takes down that a person read what is kept from others, or took it out as a file."""
+"""Records in the audit log that a person read a text or exported memories."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def note_viewed(
     now: datetime,
     request_id: str = "",
 ) -> None:
-    """Someone opened a text: `what` says of which kind (memory, quarantine, summary, pack, document, topic,
-    import, receipt)."""
+    """Record that a person opened a text. `what`: its kind (memory, quarantine, summary, pack, document, topic, import,
+    receipt)."""
     audit.record(
         _scope(access, namespace_id, request_id),
         AuditEvent.MEMORY_VIEW,
@@ -37,7 +37,7 @@ def note_viewed(
 def note_exported(
     access: Access, *, counts: Mapping[int, int], format_name: str, texts: bool, now: datetime, request_id: str = ""
 ) -> None:
-    """Someone took so many memories (by namespace id) out as a file, with their texts or without."""
+    """Record that a person exported memories to a file, with or without their texts. `counts`: by namespace id."""
     for namespace_id, count in sorted(counts.items()):
         audit.record(
             _scope(access, namespace_id, request_id),

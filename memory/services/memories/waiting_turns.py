@@ -1,5 +1,5 @@
-"""The turns that have not been compared with earlier memories: how far each session is, and what came while a policy
-had settling turned off, which is compared once it is on again."""
+"""Tracks the turns that settling has not compared yet: how far each session is, and the turns that arrived while a
+policy had settling turned off, which are compared once it is on again."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from memory.services.memories.retire import ACTOR
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
-# Sessions that are listed at a time: what comes meanwhile waits no longer than they take.
+# The number of sessions that are listed at a time: new arrivals wait no longer than these take.
 _LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingSession:
-    """The session `session` has turns that were not compared: those after `settled_turn`, up to `message_count`.
+    """A session with turns that were not compared: those after `settled_turn`, up to `message_count`.
 
-    `since`: when the first of them came; None when all of them are gone.
+    `since`: when the first of them arrived; None when all of them are gone.
     """
 
     scope: Scope
@@ -36,10 +36,12 @@ class WaitingSession:
 
 
 def list_waiting(namespace_id: int | None = None, *, without: Collection[int] = ()) -> list[WaitingSession]:
-    """The sessions with turns that wait, in the namespace or in all but those `without`.
+    """Return the first _LISTED sessions with waiting turns, in the namespace or in all namespaces but those in
+    `without`.
 
-    The first of each namespace, in the order in which their first such turns came, then the second: one with thousands
-    of sessions keeps nobody waiting, and a session that talks on does not fall behind those that have ended.
+    The first session of each namespace comes first, then the second of each, in the order in which their first waiting
+    turns arrived: a namespace with thousands of sessions does not delay the others, and an active session does not fall
+    behind ended ones.
     """
     first = Memory.objects.across_namespaces().filter(
         namespace_id=OuterRef("namespace_id"), session=OuterRef("name"), turn__gt=OuterRef("settled_turn")
@@ -57,26 +59,26 @@ def list_waiting(namespace_id: int | None = None, *, without: Collection[int] = 
 
 
 def is_current(waiting: WaitingSession) -> bool:
-    """Whether nobody has compared turns of the session since it was listed."""
+    """Return whether no other run has compared turns of the session since it was listed."""
     sessions = Session.objects.in_scope(waiting.scope).filter(name=waiting.session, settled_turn=waiting.settled_turn)
     return sessions.exists()
 
 
 def mark_settled(waiting: WaitingSession, *, turn: int) -> None:
-    """Notes that the session was compared up to this turn; one that was emptied meanwhile begins at turn 1 again."""
+    """Record that the session was compared up to this turn. One that was emptied meanwhile begins at turn 1 again."""
     session = Session.objects.in_scope(waiting.scope).filter(name=waiting.session, settled_turn=waiting.settled_turn)
     session.update(settled_turn=Least(turn, F("message_count")))
 
 
 def skip(waiting: WaitingSession) -> None:
-    """Notes that the turns that wait are passed over, for the policy has settling turned off; the first such note
-    stays."""
+    """Record that the waiting turns are skipped because the policy has settling turned off; the first record stays."""
     session = Session.objects.in_scope(waiting.scope).filter(name=waiting.session)
     session.update(skipped_turn=Coalesce("skipped_turn", waiting.settled_turn))
 
 
 def take_up_skipped(namespace_id: int | None = None) -> None:
-    """Sets sessions back to where settling was turned off, in the namespace, or in all in which it is on again."""
+    """Reset sessions to where settling was turned off, in the namespace, or in all namespaces in which it is on
+    again."""
     skipped = _sessions(namespace_id).filter(skipped_turn__isnull=False).order_by()
     for found_id in sorted(skipped.values_list("namespace_id", flat=True).distinct()):
         if in_force(found_id).policy.settle_conflicts:

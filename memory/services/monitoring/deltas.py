@@ -18,7 +18,8 @@ COUNTED_AT_MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """Counts rows added in the span (and still there), and in the one before it. Counts end at COUNTED_AT_MOST."""
+    """The numbers of rows added (and not deleted since) in a span and in the one before it, each up to
+    COUNTED_AT_MOST."""
 
     now: int
     before: int
@@ -26,14 +27,14 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """Holds all counts for one span."""
+    """All counts of one span."""
 
     memories: Came
     quarantined: Came
 
 
 def recent(access: Access, *, length: timedelta, now: datetime) -> Movement:
-    """Returns the growth of all totals in the last `length`, as it was at most RECENT_SECONDS ago."""
+    """Return the growth of all totals in the last `length`, at most RECENT_SECONDS old."""
 
     def count() -> dict[str, Any]:
         since = now - length
@@ -49,12 +50,12 @@ def recent(access: Access, *, length: timedelta, now: datetime) -> Movement:
 
 
 def memories(access: Access, *, since: datetime, until: datetime) -> Came:
-    """Counts new memories. Ids begin with the time: the primary key finds them."""
+    """Count new memories. Ids begin with the time, so the primary key finds them."""
     return _came(Memory.objects.reachable_by(access), since, until)
 
 
 def count_quarantined(access: Access, *, since: datetime, until: datetime) -> Came:
-    """Counts quarantined items, whatever the decision about them; their rows are kept as long as the policy says."""
+    """Count quarantined items, whatever the decision about them; their rows are kept as long as the policy says."""
     return _came(QuarantinedItem.objects.reachable_by(access), since, until)
 
 

@@ -32,16 +32,15 @@ _probed: Cache[None, str] = for_seconds(PROBE_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Holds the health report. `status` is ok, degraded (requests are served, something is missing) or unavailable;
-    `checks` has the state of each component.
-    """
+    """The health report. `status`: ok, degraded (requests are served, something is missing) or unavailable; `checks`:
+    the state of each component."""
 
     status: str
     checks: dict[str, str]
 
 
 def report() -> Report:
-    """Checks the database, Redis, the embedding model, the workers, their queue and the backups."""
+    """Check the database, Redis, the embedding model, the workers, their queue and the backups."""
     database = _database()
     checks = {"database": database, "redis": _redis()}
     if database == OK:
@@ -57,7 +56,7 @@ def report() -> Report:
 
 
 def gauges() -> dict[str, tuple[str, float]]:
-    """Returns totals of the whole server for Prometheus: {name: (help, value)}."""
+    """Return totals of the whole server for Prometheus: {name: (help, value)}."""
     found = report()
     values: dict[str, tuple[str, float]] = {
         f"memos_{name}_up": (f"1 while the {name} works", float(state == OK)) for name, state in found.checks.items()
@@ -122,7 +121,7 @@ def _redis() -> str:
 
 
 def _embedding() -> str:
-    """Returns the provider's state, probed at most once in PROBE_SECONDS: a probe may be slow, or cost money."""
+    """Return the provider's state, probed at most once in PROBE_SECONDS, because a probe may be slow or cost money."""
     return _probed.get(None) or _probed.put(None, _probe_embedding())
 
 

@@ -1,4 +1,4 @@
-"""Reads the rows that the ops routes list, newest first, of the namespaces that a caller reaches."""
+"""Reads the rows that the ops routes list, newest first, from the namespaces that a caller reaches."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from memory.models.paging import narrow
 from memory.services.recall.context import procedure
 from memory.types import Access, ListFilter
 
-# What one listing gives of packs at most; `pack` is empty for the older ones beyond it.
+# The most bytes of packs in one listing; `pack` is empty for older ones beyond it.
 MAX_PACK_BYTES = 16 * 1024 * 1024
-# How the text of a pack is put together, under the name that clients ask for. It is no prompt that anybody is handed.
+# The structure of a pack's text, under the name that clients ask for. It is not a prompt for a model.
 PACK_PROMPT: dict[str, Any] = {
     "name": "default_query_prompt_v1",
     "version": "1",
@@ -37,7 +37,7 @@ ROUTE_TOOLS: tuple[dict[str, Any], ...] = tuple(
 
 
 def audit_events(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
-    """The newest audit events; those that a reset hid from its session's listing are left out there."""
+    """Return the newest audit events. In a session's listing, events that a reset has hidden are left out."""
     rows = narrow(AuditLog.objects.reachable_by(access), access, wanted)
     if wanted.session is not None:
         hidden = Session.objects.reachable_by(access).filter(name=wanted.session).exclude(audit_hidden_before=None)
@@ -58,7 +58,7 @@ def audit_events(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
 
 
 def condensations(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
-    """The newest summaries' versions."""
+    """Return the newest versions of summaries."""
     rows = narrow(Condensation.objects.reachable_by(access), access, wanted).select_related("namespace")
     return [
         {
@@ -83,7 +83,7 @@ def condensations(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]
 
 
 def context_packs(access: Access, *, wanted: ListFilter, include_pack: bool) -> list[dict[str, Any]]:
-    """The newest packs, with what was handed over if asked for."""
+    """Return the newest packs, with their content if requested."""
     rows = narrow(ContextPack.objects.reachable_by(access), access, wanted).select_related("namespace").defer("pack")
     listed = list(rows[: wanted.limit])
     packs = _packs(listed) if include_pack else {}
@@ -103,7 +103,7 @@ def context_packs(access: Access, *, wanted: ListFilter, include_pack: bool) -> 
 
 
 def _packs(rows: Sequence[ContextPack]) -> dict[uuid.UUID, Any]:
-    """The packs of the newest rows, as many as MAX_PACK_BYTES hold: one pack may have megabytes."""
+    """Return the packs of the newest rows, as many as fit in MAX_PACK_BYTES, because one pack may have megabytes."""
     found: dict[uuid.UUID, Any] = {}
     size = 0
     for row in rows:
@@ -121,11 +121,11 @@ def _packs(rows: Sequence[ContextPack]) -> dict[uuid.UUID, Any]:
 
 
 def procedures(access: Access) -> dict[str, dict[str, Any]]:
-    """What there is to work with: `{prompt_registry: {name: prompt}, tool_registry: {"tools": [tool]}}`.
+    """Return the prompts and tools: `{prompt_registry: {name: prompt}, tool_registry: {"tools": [tool]}}`.
 
-    First what every server has: how a pack's text is put together, and the routes. Then the registered prompts and
-    tools that agents of the caller's namespaces are given; of prompts with one name, all but the first have `@version`,
-    or `@version/namespace`, in theirs.
+    The first ones exist on every server: the structure of a pack's text, and the routes. Then come the registered
+    prompts and tools that agents of the caller's namespaces are given; of prompts with the same name, all but the first
+    have `@version`, or `@version/namespace`, in theirs.
     """
     prompts: dict[str, dict[str, Any]] = {PACK_PROMPT["name"]: PACK_PROMPT}
     tools = [*ROUTE_TOOLS]

@@ -1,4 +1,4 @@
-"""One namespace in numbers: what it holds by state, how it grew, and what it uses of its quota."""
+"""Counts the rows of one namespace by state, its growth, and its use of quotas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memory.services.tenancy import policy
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a namespace holds. `review` waits for someone; `sessions` have messages."""
+    """The numbers of a namespace's rows. `review` waits for a person; `sessions` have messages."""
 
     active: int
     archived: int
@@ -45,7 +45,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """Memories that a day (UTC) brought and that are still there."""
+    """The memories of a day (UTC) that still exist."""
 
     day: date
     memories: int
@@ -53,7 +53,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """One quota: how much of it is used. `limit` 0: there is none."""
+    """A quota and its use. `limit` 0: there is none."""
 
     key: str
     used: int
@@ -62,7 +62,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A namespace of the list."""
+    """A namespace in the list."""
 
     namespace: Namespace
     memories: int
@@ -71,7 +71,7 @@ class Overview:
 
 
 def count_rows(namespace: Namespace) -> Held:
-    """Ten counts, each in an index that the namespace leads."""
+    """Count the namespace's rows, each count from an index that begins with the namespace."""
     memories = Memory.objects.filter(namespace=namespace)
     return Held(
         active=entries.count_searchable(namespace.pk),
@@ -88,7 +88,7 @@ def count_rows(namespace: Namespace) -> Held:
 
 
 def growth(namespace: Namespace, *, days: int, now: datetime) -> list[Day]:
-    """By day, today last; ids begin with the time that MemOS learned them, so an index counts them."""
+    """Count new memories by day, today last. Ids begin with the time of storing, so an index counts them."""
     today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     begins = [today - timedelta(days=days - 1 - n) for n in range(days)]
     bounds = [first_id_of(one) for one in (*begins, today + timedelta(days=1))]
@@ -97,7 +97,7 @@ def growth(namespace: Namespace, *, days: int, now: datetime) -> list[Day]:
 
 
 def quotas(namespace: Namespace, *, memories: int, now: datetime) -> list[Used]:
-    """Both quotas with what is used of them; a day's writes are counted only while they have a limit."""
+    """Return both quotas with their use; a day's writes are counted only while they have a limit."""
     rules = policy.governing(namespace.pk).effective.policy
     written = WritesOfDay.objects.filter(namespace=namespace, day=now.astimezone(UTC).date()).first()
     return [
@@ -107,14 +107,14 @@ def quotas(namespace: Namespace, *, memories: int, now: datetime) -> list[Used]:
 
 
 def keys_reaching(namespace: Namespace, *, limit: int) -> list[ApiKey]:
-    """The usable keys that reach the namespace, newest first: those named for it, and those for every namespace."""
+    """Return the usable keys that reach the namespace, newest first: keys for it, and keys for every namespace."""
     usable = ApiKey.objects.filter(revoked_at=None).exclude(expires_at__lte=timezone.now())
     rows = usable.filter(Q(all_namespaces=True) | Q(pk__in=namespace.api_keys.values("pk")))
     return list(rows.order_by("-created_at")[:limit])
 
 
 def overviews(namespaces: list[Namespace]) -> list[Overview]:
-    """Some namespaces with what they hold, in one look."""
+    """Return the overviews of these namespaces, by one query."""
     if not namespaces:
         return []
     found = {row[0]: row[1:] for row in queries.summarise_namespaces([one.pk for one in namespaces])}

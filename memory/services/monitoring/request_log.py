@@ -1,10 +1,10 @@
 """Counts and lists the API's requests without making them wait.
 
-`record` puts a request into a buffer of this process. A thread, begun with the first one, empties it once a second: the
-counts go to RequestMinute by one statement, the requests to a stream in Redis that keeps the newest MEMOS_REQUEST_LOG.
-Nothing here can fail a request. A process that is killed loses what it has not written: at most the last second.
-When the database or Redis is away, what was to be written there in that second is lost too, not kept: figures are
-worth less than memory. A process that ends orderly writes the rest.
+`record` puts a request into a buffer of this process. A thread, started with the first one, empties it once a second:
+the counts go to RequestMinute by one statement, the requests to a stream in Redis that keeps the newest
+MEMOS_REQUEST_LOG. Nothing here can fail a request. A killed process loses what it has not written: at most the last
+second. When the database or Redis is away, the data of that second are lost too rather than kept: figures are worth
+less than memory. A process that ends in order writes the rest.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ STREAM = "memos:requests"
 EVERY_SECONDS = 1.0
 # Upper ends of the latency buckets in milliseconds; the last bucket has none.
 BOUNDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-# A second of far more requests than a process can answer.
+# More requests than a process can answer in a second.
 MAX_BUFFERED = 50_000
 IDLE_SECONDS = 30.0
 
 
 class Recorded(NamedTuple):
-    """One answered request. `at`: seconds since 1970; `namespace_id` 0: of none."""
+    """An answered request. `at`: seconds since 1970; `namespace_id` 0: none."""
 
     at: float
     method: str
@@ -56,7 +56,7 @@ class Recorded(NamedTuple):
 
 @dataclass(slots=True)
 class _Buffer:
-    """What this process has not written yet, and the thread that will. A fork begins with its own."""
+    """The unwritten requests of this process, and the locks of its thread. A forked process gets a new one."""
 
     pid: int = 0
     waiting: deque[Recorded] = field(default_factory=lambda: deque(maxlen=MAX_BUFFERED))
@@ -78,7 +78,7 @@ def record(
     request_id: str = "",
     empty_recall: bool = False,
 ) -> None:
-    """Notes one answered request. Takes about a microsecond; the oldest are dropped when the buffer is full."""
+    """Record one answered request. Takes about a microsecond; the oldest are dropped when the buffer is full."""
     if _buffer.pid != os.getpid():
         _begin()
     _buffer.waiting.append(
@@ -87,7 +87,7 @@ def record(
 
 
 def _begin() -> None:
-    """Gives this process a buffer and a thread of its own: threads do not survive a fork, and locks may be held."""
+    """Give this process a new buffer and thread: threads do not survive a fork, and locks may be held."""
     global _buffer  # noqa: PLW0603 - one buffer a process
     with _buffer.starting if _buffer.pid == 0 else threading.Lock():
         if _buffer.pid == os.getpid():
@@ -115,7 +115,7 @@ def _write_for_ever() -> None:
 
 
 def flush() -> int:
-    """Writes what waits; returns how many requests that were. Never raises for what is away."""
+    """Write the buffered requests; return how many. Never raises when the database or Redis is away."""
     with _buffer.writing:
         taken = []
         while _buffer.waiting:
@@ -146,14 +146,14 @@ def _count(taken: Iterable[Recorded]) -> None:
             figures[1] += one.status >= 400
             figures[2] += one.empty_recall
             figures[3][bucket_of(one.milliseconds)] += 1
-    # In one order everywhere, so that two processes do not wait for each other.
+    # Keep one order everywhere, so that two processes do not deadlock.
     rows = [(*key, *figures) for key, figures in sorted(sums.items())]
     with reach.across_namespaces():
         add_requests(rows)
 
 
 def bucket_of(milliseconds: float) -> int:
-    """The index of the latency bucket."""
+    """Return the index of the latency bucket."""
     return next((index for index, bound in enumerate(BOUNDS) if milliseconds <= bound), len(BOUNDS))
 
 

@@ -1,4 +1,4 @@
-"""Reads what request_log wrote: rates, errors and latencies over time, and the newest requests."""
+"""Reads the records of request_log: rates, errors and latencies over time, and the newest requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BATCH = 5000
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Requests of some routes in some time. `latency` as in RequestMinute."""
+    """The figures of requests of some routes in some time. `latency`: as in RequestMinute."""
 
     count: int = 0
     errors: int = 0
@@ -32,10 +32,10 @@ class Figures:
     latency: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
 
     def quantile(self, share: float) -> float | None:
-        """Milliseconds that `share` of the requests took at most; None without requests.
+        """Return the milliseconds within which this `share` of the requests was answered; None without requests.
 
-        An estimate: within its bucket a value is taken to lie evenly, as Prometheus' histogram_quantile does. Beyond
-        the last bound it is that bound.
+        An estimate: values are assumed to lie evenly within their bucket, as Prometheus' histogram_quantile does.
+        Beyond the last bound it is that bound.
         """
         wanted, below = share * sum(self.latency), 0
         for index, number in enumerate(self.latency):
@@ -58,7 +58,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One step of time, from `at` on."""
+    """The figures of one step of time that begins at `at`."""
 
     at: datetime
     ingest: Figures
@@ -67,7 +67,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class RecentRequest:
-    """One request of the list. `cursor` names its place in it."""
+    """A request in the list. `cursor`: its position."""
 
     cursor: str
     at: datetime
@@ -92,9 +92,10 @@ GROUP BY 1, 2
 
 
 def by_step(access: Access, *, since: datetime, until: datetime, step: timedelta) -> list[Moment]:
-    """The figures of ingest and recall from `since` to before `until`, a Moment for every step, also the empty ones.
+    """Return the figures of ingest and recall from `since` to before `until`: a Moment for every step, including empty
+    ones.
 
-    `since` is rounded down to the minute. An access to all namespaces takes the requests of no namespace in as well.
+    `since` is rounded down to the minute. For an access to all namespaces, requests without a namespace count too.
     """
     since = since.replace(second=0, microsecond=0)
     parameters = {
@@ -116,17 +117,17 @@ def by_step(access: Access, *, since: datetime, until: datetime, step: timedelta
 
 
 def total(figures: Sequence[Figures]) -> Figures:
-    """All of them together."""
+    """Return the sum of the figures."""
     return sum(figures, Figures())
 
 
 def recent(
     access: Access, *, limit: int, before: str = "", wanted: Callable[[RecentRequest], bool] = lambda one: True
 ) -> list[RecentRequest]:
-    """The newest requests that the caller may see and that are `wanted`, newest first; those before the cursor
+    """Return the newest requests that the caller may see and that are `wanted`, newest first, from before the cursor
     `before`, if given.
 
-    Requests of no namespace (refused before one was known) are for those who reach all. Raises RedisAway.
+    Requests without a namespace (refused before one was known) are only for callers who reach all. Raises RedisAway.
     """
     found: list[RecentRequest] = []
     end = f"({before}" if before else "+"
@@ -161,7 +162,7 @@ def _request(cursor: bytes, fields: dict[bytes, bytes]) -> RecentRequest:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes the figures of minutes that are a month old; returns how many rows."""
+    """Delete the figures of minutes older than MEMOS_REQUEST_FIGURES_DAYS; return how many rows."""
     oldest = now - timedelta(days=settings.MEMOS_REQUEST_FIGURES_DAYS)
     old = RequestMinute.objects.across_namespaces().filter(minute__lt=oldest)
     deleted = 0

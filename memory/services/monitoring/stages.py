@@ -1,7 +1,7 @@
-"""The way of a turn from its acceptance to the last of what is made of it: what waits at each stage, and since when.
+"""Counts, for each stage from the acceptance of a turn to its last derived data, what waits there and since when.
 
-Nothing is remembered for this: every count is of rows. A turn is accepted and screened by the request that brings it;
-its vector, its place in a summary and its links to entities and earlier memories may come later, by jobs.
+No state is kept for this: every count is of rows. A turn is accepted and screened by the request that brings it; its
+vector, its place in a summary and its links to entities and earlier memories may follow later, by jobs.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from memory.services.monitoring import stats
 from memory.types import Access
 
 HOUR = timedelta(hours=1)
-# Counts end here: beyond it a number is "more than".
+# Counts end here: a higher number is shown as "more than".
 COUNTED_AT_MOST = 10_000
 
 
 class Stage(StrEnum):
-    """In their order; `FAILED` are jobs that were given up."""
+    """The stages in their order; `FAILED` are jobs that were given up."""
 
     ACCEPTED = "accepted"
     SCREENED = "screened"
@@ -41,9 +41,10 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StageState:
-    """`waiting`: what has not passed yet (None: nothing can wait there), `oldest`: since when.
+    """The state of a stage. `waiting`: the number that has not passed yet (None: nothing can wait there), `oldest`:
+    since when.
 
-    `hour`: of the turns that came within the last hour, how many have passed; of jobs, how many failed in it.
+    `hour`: how many of the turns of the last hour have passed; for jobs, how many failed in it.
     """
 
     stage: Stage
@@ -54,9 +55,9 @@ class StageState:
 
 @dataclass(frozen=True, slots=True)
 class CountedRow:
-    """One thing that a number counts. `kind`: memory, quarantine, session, document, job; `id` is the row's, or a name.
+    """A row behind a number. `kind`: memory, quarantine, session, document or job; `id`: the row's id, or a name.
 
-    Of a job `session` is what kind of job it is.
+    For a job, `session` is the kind of job.
     """
 
     kind: str
@@ -68,7 +69,7 @@ class CountedRow:
 
 
 def count_passed(access: Access, *, now: datetime) -> dict[Stage, int]:
-    """Of the turns and chunks that came within the hour, how many have passed each stage."""
+    """Count, of the turns and chunks of the last hour, how many have passed each stage."""
     [apart] = count_each(_apart_in_hour(access, now), most=COUNTED_AT_MOST)
     return _count_in_hour(access, apart=apart, now=now)
 
@@ -88,7 +89,7 @@ def _count_in_hour(access: Access, *, apart: int, now: datetime) -> dict[Stage, 
 
 
 def states(access: Access, *, backlog: stats.Backlog, now: datetime) -> list[StageState]:
-    """Every stage. `backlog` may be some seconds old."""
+    """Return the state of every stage. `backlog` may be some seconds old."""
     apart = QuarantinedItem.objects.reachable_by(access).pending()
     failed = Job.objects.reachable_by(access).failed()
     lately = [_apart_in_hour(access, now), _select_failed_in_hour(access, now)]
@@ -108,7 +109,7 @@ def states(access: Access, *, backlog: stats.Backlog, now: datetime) -> list[Sta
 
 
 def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[CountedRow], int]:
-    """What waits at a stage, the oldest first, and how many there are. Of jobs there are none."""
+    """Return the rows that wait at a stage, oldest first, and how many there are. For jobs there are none."""
     if stage in queries.WAITING_STAGES:
         listed = queries.list_waiting(_namespaces(access), stage, limit=limit)
         return [CountedRow(*values) for values in listed], queries.count_waiting(_namespaces(access), stage)[0]
@@ -126,7 +127,8 @@ def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[Coun
 
 
 def list_passed(access: Access, stage: Stage, *, now: datetime, limit: int) -> tuple[list[CountedRow], int]:
-    """What came within the hour and has passed a stage, the newest first, and how many there are; jobs that failed."""
+    """Return the rows of the last hour that have passed a stage, newest first, and how many there are; for FAILED, the
+    jobs."""
     if stage is Stage.FAILED:
         failed = _select_failed_in_hour(access, now)
         jobs = failed.order_by("-finished_at").values_list("pk", "namespace_id", "kind", "finished_at")[:limit]
@@ -143,7 +145,7 @@ def list_passed(access: Access, stage: Stage, *, now: datetime, limit: int) -> t
 
 
 def job_counts(access: Access) -> Mapping[str, int]:
-    """Jobs by state: those that are over are counted up to COUNTED_AT_MOST."""
+    """Count the jobs by state, each up to COUNTED_AT_MOST."""
     rows, states = Job.objects.reachable_by(access), JobState.values
     counts = count_each(*(rows.filter(state=state) for state in states), most=COUNTED_AT_MOST)
     return dict(zip(states, counts, strict=True))

@@ -1,4 +1,4 @@
-"""Counts the numbers of the ops routes and the console: live where not said otherwise, and never estimated."""
+"""Computes the numbers of the ops routes and the console: live unless stated otherwise, and never estimated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNKNOWN = "unknown (Redis is away)"
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Counts memories out of retrieval, and memories that wait for their vector."""
+    """The numbers of memories out of retrieval, and of memories that wait for their vector."""
 
     archived: int
     pending_embeddings: int
@@ -41,7 +41,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Counts background jobs: waiting (and since when the oldest one), being worked on, failed for good."""
+    """The numbers of background jobs: waiting (`oldest`: since when), being worked on, failed for good."""
 
     queued: int
     in_flight: int
@@ -50,7 +50,7 @@ class Queue:
 
 
 def totals(access: Access, *, now: datetime | None = None) -> dict[str, Any]:
-    """Returns the four numbers of `/v1/ops/stats`, over the namespaces that the caller reaches."""
+    """Return the four numbers of `/v1/ops/stats`, over the namespaces that the caller reaches."""
     now = now or timezone.now()
     packs = saved.count_saved(access, now=now)
     return {
@@ -62,7 +62,7 @@ def totals(access: Access, *, now: datetime | None = None) -> dict[str, Any]:
 
 
 def searchable_memories(access: Access) -> int:
-    """Counts the memories that retrieval searches: exact, from the counts that every write keeps."""
+    """Count the memories that retrieval searches, exactly, from the counts that every write maintains."""
     stats = NamespaceStat.objects.all()
     if not access.all_namespaces:
         stats = stats.filter(namespace_id__in=access.namespace_ids)
@@ -70,24 +70,24 @@ def searchable_memories(access: Access) -> int:
 
 
 def active_sessions(access: Access, *, now: datetime) -> int:
-    """Counts the sessions with a message in the last 15 minutes."""
+    """Count the sessions with a message in the last 15 minutes."""
     return Session.objects.reachable_by(access).active_since(now - ACTIVE_FOR).count()
 
 
 def backlog(access: Access) -> Backlog:
-    """Counts archived memories and memories without a vector."""
+    """Count archived memories and memories without a vector."""
     rows = Memory.objects.reachable_by(access)
     archived = rows.filter(state=MemoryState.ARCHIVED).count()
     return Backlog(archived=archived, pending_embeddings=rows.awaiting_vector().count())
 
 
 def recent_backlog(access: Access) -> Backlog:
-    """Returns the backlog as it was at most RECENT_SECONDS ago."""
+    """Return the backlog, at most RECENT_SECONDS old."""
     return Backlog(**figures.count_cached(access, "backlog", lambda: asdict(backlog(access)), seconds=RECENT_SECONDS))
 
 
 def queue_state(*, now: datetime) -> Queue:
-    """Returns the background queue of the whole server. A job between two attempts counts as in flight."""
+    """Return the background queue of the whole server. A job between two attempts counts as in flight."""
     with reach.across_namespaces():
         jobs = Job.objects.across_namespaces()
         is_waiting = Q(state=JobState.QUEUED, due_at__lte=now)
@@ -100,7 +100,7 @@ def queue_state(*, now: datetime) -> Queue:
 
 
 def queues() -> list[dict[str, Any]]:
-    """Lists the background queue as `/v1/ops/pipeline` does: waiting summaries, then all jobs by state."""
+    """Return the background queue for `/v1/ops/pipeline`: waiting summaries, then all jobs by state."""
     state = queue_state(now=timezone.now())
     jobs = Job.objects.across_namespaces()
     with reach.across_namespaces():
@@ -115,7 +115,7 @@ def queues() -> list[dict[str, Any]]:
 
 
 def worker_heartbeat() -> str:
-    """Returns `alive`, `no heartbeat`, or that the heartbeat is unknown because Redis, which keeps it, is away."""
+    """Return `alive`, `no heartbeat`, or that the heartbeat is unknown because Redis, which keeps it, is away."""
     try:
         beating = call(lambda client: Stat.get_all())
     except (RedisAway, RedisError):

@@ -29,7 +29,8 @@ COUNTED_AT_MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Counts work that waits for a person. `stuck`: jobs whose heartbeat has stopped. Counts end at COUNTED_AT_MOST."""
+    """The numbers of items that wait for a person. `stuck_jobs`: jobs whose heartbeat has stopped. Counts end at
+    COUNTED_AT_MOST."""
 
     failed_jobs: int
     stuck_jobs: int
@@ -44,9 +45,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class TierState:
-    """Holds the state of a tier, probed now. `milliseconds` is None without an answer; `size` counts units of
-    `unit`.
-    """
+    """The state of a tier, probed now. `milliseconds` is None without an answer; `size` counts its keys, memories or
+    entities."""
 
     name: str
     milliseconds: float | None
@@ -55,7 +55,7 @@ class TierState:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Represents the running workers of a host. They are alive: a heartbeat is kept for three seconds only."""
+    """The running workers of a host. They are alive, because a heartbeat is kept for only three seconds."""
 
     host: str
     processes: int
@@ -65,7 +65,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """Counts the tokens of the turns that the summaries of one time step took in, and of those summaries."""
+    """The tokens of the turns that the summaries of one time step cover, and of those summaries."""
 
     at: datetime
     original: int
@@ -73,7 +73,7 @@ class Condensed:
 
 
 def waiting(access: Access, *, now: datetime) -> Waiting:
-    """Returns eight counts, each from an index that holds little else."""
+    """Count the waiting items, each from an index with few other entries."""
     jobs = Job.objects.reachable_by(access)
     queued = jobs.filter(state=JobState.QUEUED)
     running = jobs.filter(state=JobState.RUNNING)
@@ -94,7 +94,7 @@ def waiting(access: Access, *, now: datetime) -> Waiting:
 
 
 def tiers(access: Access, *, memories: int) -> list[TierState]:
-    """Probes L1, L2 and L3 with one small query each, and times it."""
+    """Probe L1, L2 and L3 with one small query each, and measure its time."""
 
     def keys(client: Any) -> int:
         return int(client.dbsize())
@@ -116,7 +116,7 @@ def _time_tier(name: str, ask: Callable[[], Any]) -> TierState:
 
 
 def workers() -> list[Worker] | None:
-    """Lists the workers with a heartbeat, by host; None when unknown, because heartbeats are kept in Redis."""
+    """Return the workers with a heartbeat, by host; None when Redis, which keeps the heartbeats, is away."""
     try:
         found = call(lambda client: Stat.get_all())
     except (RedisAway, RedisError):
@@ -136,7 +136,7 @@ def workers() -> list[Worker] | None:
 
 
 def running(access: Access, *, limit: int) -> list[Job]:
-    """Lists the running jobs, oldest first."""
+    """Return the running jobs, oldest first."""
     return list(Job.objects.reachable_by(access).filter(state=JobState.RUNNING).order_by("started_at")[:limit])
 
 
@@ -150,13 +150,13 @@ GROUP BY 1
 
 
 def list_condensed(access: Access, *, since: datetime, until: datetime, step: timedelta) -> list[Condensed]:
-    """Sums the tokens of summarised turns and of their summaries for every step from `since` on, also empty ones."""
+    """Sum the tokens of summarised turns and of their summaries for every step from `since` on, also empty ones."""
     since = since.replace(second=0, microsecond=0)
     parameters = {
         "step": step,
         "since": since,
         "until": until,
-        # Ids begin with the time: the index finds the rows, and the clock of another server may be a little off.
+        # Ids begin with the time, so the index finds the rows; the clock of another server may be a little off.
         "first": first_id_of(since - timedelta(minutes=10)),
         "everywhere": access.all_namespaces,
         "namespaces": sorted(access.namespace_ids),
@@ -168,7 +168,7 @@ def list_condensed(access: Access, *, since: datetime, until: datetime, step: ti
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """Holds the time of each model's last answer; None if unknown, or if it never answered since Redis started."""
+    """The time of each model's last answer; None if unknown, or if it has not answered since Redis started."""
 
     embedding: datetime | None
     reranker: datetime | None
@@ -176,12 +176,12 @@ class ModelAnswers:
 
 
 def model_answers() -> ModelAnswers:
-    """Returns the time of each model's last answer, in any process."""
+    """Return the time of each model's last answer, in any process."""
     last = model_calls.last_answers()
     return ModelAnswers(*map(last.get, (model_calls.EMBEDDING, model_calls.RERANKER, model_calls.LANGUAGE)))
 
 
 def language_models() -> list[str]:
-    """Lists the usable chat models, as `provider/model`, each once."""
+    """Return the labels of the usable chat models, as `provider/model`, each once."""
     models = (find_chat_model(purpose) for purpose in CHAT_PURPOSES)
     return list(dict.fromkeys(model.label for model in models if model))

@@ -1,4 +1,4 @@
-"""Background jobs that keep the figures of requests small."""
+"""Background jobs that delete old figures of requests."""
 
 from __future__ import annotations
 

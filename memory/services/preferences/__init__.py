@@ -1,1 +1,1 @@
-"""Preferences: read in what people say of themselves, kept as memories that rest on it, and listed by person."""
+"""Reads preferences in people's statements and choices, stores them as memories, and lists them by person."""

@@ -1,6 +1,6 @@
-"""Looks for preferences that choices show: what new turns choose is looked up in the holder's earlier turns.
+"""Finds preferences that choices show, by looking up the choices of new turns in the holder's earlier turns.
 
-A choice that was made once is kept nowhere: it stands in its turn, and is found there when the same is chosen again.
+A single choice is not stored: it stands in its turn, and is found there when the same is chosen again.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from memory.text.preference_keys import find_key
 from memory.text.salience import is_light
 from memory.types import Scope
 
-# Turns with the words of a choice, the newest, that are looked through; and turns that a preference rests on at most.
+# The most turns with the words of a choice that are read, newest first; and the most that a preference rests on.
 _LOOKED_THROUGH = 200
 _MOST_EVIDENCE = 20
-# Words by which earlier turns are looked up.
+# The most words by which earlier turns are looked up.
 _MOST_TERMS = 200
-# What is read of a turn.
+# The columns that are read of a turn.
 READ = (
     "id", "namespace", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by",
     "retired_spans", "content_hash", "review", "session", "terms",
@@ -46,9 +46,9 @@ READ = (
 
 @dataclass(frozen=True, slots=True)
 class ChoiceEvidence:
-    """What a language model says that these turns of one holder choose, or turn down.
+    """A language model's claim that these turns of one holder choose, or turn down, a thing.
 
-    `key` names it, `about` words it.
+    `key` names the thing, `about` words it.
     """
 
     holder: str
@@ -72,9 +72,10 @@ class _Shown:
 def find_shown(
     scope: Scope, turns: Iterable[Memory], named: Sequence[ChoiceEvidence] = ()
 ) -> tuple[list[NewPreference], list[Reversal]]:
-    """What the choices of the turns show together with earlier ones of the same speakers; and what they put an end to.
+    """Find the preferences that the turns' choices show together with earlier ones of the same speakers, and the
+    preferences that they end.
 
-    `turns`: those of people that hold. `named`: what a language model found besides, of which enough is there.
+    `turns`: turns of people that hold. `named`: further choices with enough evidence, which a language model found.
     """
     chosen = {(turn.speaker, one.choice.key): None for turn in turns for one in occasions_of(turn)}
     chosen |= {(one.holder, one.key): None for one in named}
@@ -82,7 +83,7 @@ def find_shown(
     found: list[NewPreference] = []
     reversals: list[Reversal] = []
     for holder, key in chosen:
-        # What rules do not read of it: as it is known, or as it is named now.
+        # Choices that rules do not read in a turn, as already stored or as named now.
         borne: dict[uuid.UUID, _Shown | ChoiceEvidence]
         borne = {turn: one for one in known if (one.holder, one.key) == (holder, key) for turn in one.turn_ids}
         borne |= {turn.pk: one for one in named if (one.holder, one.key) == (holder, key) for turn in one.turns}
@@ -100,8 +101,8 @@ def find_shown(
 
 
 def keep_enough(scope: Scope, named: Iterable[ChoiceEvidence]) -> list[ChoiceEvidence]:
-    """Those that show a preference by themselves, or are about one that choices show already, in whose words they then
-    are."""
+    """Keep the claims that show a preference by themselves, or concern one that choices show already and take its
+    words."""
     wanting = list(named)
     known = _list_shown(scope, {one.holder for one in wanting})
     kept: list[ChoiceEvidence] = []
@@ -116,9 +117,9 @@ def keep_enough(scope: Scope, named: Iterable[ChoiceEvidence]) -> list[ChoiceEvi
 
 
 def find_earlier(scope: Scope, turns: Sequence[Memory], *, limit: int) -> list[Memory]:
-    """The earlier turns of the same speakers that have most in common with these, rare words first; oldest first.
+    """Find the earlier turns of the same speakers that have most in common with these, rare words first; oldest first.
 
-    Only what is short enough to be a choice, for this is what they are looked at for.
+    Only turns short enough to be a choice are searched, because the results are read for choices.
     """
     told = {term for turn in turns if len(turn.text) <= MAX_TURN_CHARS for term in turn.terms if _tells(term)}
     # A turn is indexed with its speaker's name.
@@ -136,17 +137,17 @@ def find_earlier(scope: Scope, turns: Sequence[Memory], *, limit: int) -> list[M
 
 
 def place_of(turn: Memory) -> tuple[str, str]:
-    """The session and day of a turn: what is chosen twice there was chosen once."""
+    """Return the session and day of a turn: things chosen twice there count once."""
     return turn.session, turn.occurred_at.date().isoformat()
 
 
 def occasions_of(turn: Memory) -> list[Occasion[Memory]]:
-    """The choices of a turn that rules read, as far as it holds."""
+    """Return the choices that rules read in the parts of a turn that hold."""
     return find_occasions(turn, text=turn.text, retired=spans_of(turn.retired_spans), place=place_of(turn))
 
 
 def _occasions_of(turn: Memory, key: frozenset[str], borne: _Shown | ChoiceEvidence | None) -> list[Occasion[Memory]]:
-    """The choices of one thing in a turn: by rules, else as it is known to bear them."""
+    """Return the choices of one thing in a turn: by rules, else the one that it is known to contain."""
     read = [one for one in occasions_of(turn) if one.choice.key == key]
     other = _occasion(turn, borne) if borne is not None and not read else None
     return read if other is None else [other]
@@ -160,14 +161,15 @@ def _occasion(turn: Memory, borne: _Shown | ChoiceEvidence) -> Occasion[Memory] 
 
 
 def _is_in_words_of(one: ChoiceEvidence, other: _Shown) -> bool:
-    """Whether both are of the same thing, which one of them names more closely, and the turns bear what is known."""
+    """Return whether both concern the same thing, which one names more closely, and the turns support the stored
+    one."""
     if (one.holder, one.wanted) != (other.holder, other.wanted) or not (one.key < other.key or other.key < one.key):
         return False
     return all(_occasion(turn, other) is not None for turn in one.turns)
 
 
 def _list_shown(scope: Scope, holders: Collection[str]) -> list[_Shown]:
-    """What choices of the holders show, as far as it holds or was put away."""
+    """Return the preferences that choices of the holders show, including archived ones but not superseded ones."""
     if not holders:
         return []
     rows = Memory.objects.in_scope(scope).preferences().filter(speaker__in=holders, superseded_by=None)
@@ -188,18 +190,18 @@ def _list_shown(scope: Scope, holders: Collection[str]) -> list[_Shown]:
 
 
 def _tells(term: str) -> bool:
-    """Whether a term says something of what is chosen; a Chinese character by itself is in too much."""
+    """Return whether a term says something about the choice; a single Chinese character occurs in too many texts."""
     return not is_light(term) and (len(term) > 1 or not is_cjk(term))
 
 
 def _list_turns(scope: Scope, speakers: Collection[str]) -> MemoryQuerySet:
-    """The turns of people that hold."""
+    """Select the turns of people that hold."""
     rows = Memory.objects.in_scope(scope).active().filter(speaker__in=speakers, role=Role.USER, turn__gt=0)
     return rows.filter(superseded_by=None).exclude(review=Review.SUSPECTED)
 
 
 def _turns_with(scope: Scope, holder: str, key: frozenset[str]) -> Sequence[Memory]:
-    """The turns of the holder that have all words of the key, oldest first."""
+    """Return the holder's turns that have all words of the key, oldest first."""
     sharing = Posting.objects.in_scope(scope).filter(term__in=sorted(key)).values("memory_id")
     having_all = sharing.annotate(found=Count("term")).filter(found=len(key)).values("memory_id")
     newest = _list_turns(scope, [holder]).filter(pk__in=having_all).order_by("-pk").only(*READ)[:_LOOKED_THROUGH]

@@ -1,4 +1,4 @@
-"""Asks for sessions in which preferences are to be looked for: by the clock, so that no write waits or knows of it."""
+"""Queues the sessions in which to look for preferences: by the clock, so that no write waits for it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from memory.services.tenancy.policy import in_force, propose
 
 
 def request_preferences(*, now: datetime) -> int:
-    """Queues the sessions that have new turns in which preferences are to be looked for; returns how many.
+    """Queue the sessions with new turns in which to look for preferences; return how many.
 
-    None of a namespace whose policy does not want it.
+    Passes over namespaces whose policy does not want it.
     """
     own = set(NamespacePolicy.objects.across_namespaces().values_list("namespace_id", flat=True))
     wanting = [one for one in own if reading_of(one) != PreferenceReading.OFF]
@@ -29,5 +29,5 @@ def request_preferences(*, now: datetime) -> int:
 
 
 def reading_of(namespace_id: int) -> PreferenceReading:
-    """What the policy of the namespace has read preferences."""
+    """Return how the policy of the namespace has preferences read."""
     return PreferenceReading(in_force(namespace_id).policy.preferences)

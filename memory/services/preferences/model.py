@@ -1,4 +1,4 @@
-"""What a language model reads in turns: asked for, checked one by one, and counted."""
+"""Has a language model read preferences in turns, and checks and counts its answers one by one."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.preferences")
 
-# Earlier turns of the same speakers that the model may look at for choices.
+# The most earlier turns of the same speakers that the model may read for choices.
 EARLIER_TURNS = 24
 
 
 @dataclass(slots=True)
 class ModelReading:
-    """What a model found that is in the turns: what they state, and what they choose; and why the rest is not taken.
+    """The statements and choices of a model's answer that the turns support, and the reasons why the rest was rejected.
 
-    `answered`: whether it answered what it was asked for; else rules alone say what the turns hold.
+    `answered`: whether its answer was usable; otherwise only rules read the turns.
     """
 
     stated: list[NewPreference] = field(default_factory=list)
@@ -40,9 +40,9 @@ class ModelReading:
 
 
 def read_by_model(scope: Scope, reader: LLMPreferenceReader, told: Sequence[Memory]) -> ModelReading:
-    """Has the model read turns of people, with what the same people said earlier.
+    """Have the model read turns of people, with earlier turns of the same people.
 
-    What it answers to no use is said in the log, and in the reading. Raises LLMUnavailable when it does not answer.
+    A useless answer is logged and marked in the result. Raises LLMUnavailable when the model does not answer.
     """
     earlier = find_earlier(scope, told, limit=EARLIER_TURNS)
     rows = [*earlier, *told]
@@ -84,7 +84,7 @@ def read_by_model(scope: Scope, reader: LLMPreferenceReader, told: Sequence[Memo
 
 
 def without_known(stated: Sequence[NewPreference], by_rules: Sequence[NewPreference]) -> list[NewPreference]:
-    """Those that neither rules nor an earlier one of them has read in the same turn."""
+    """Return the preferences that neither rules nor an earlier entry found in the same turn."""
     known: set[tuple[uuid.UUID, frozenset[str]]] = {(one.turn.pk, one.stated.key) for one in by_rules}
     kept: list[NewPreference] = []
     for one in stated:

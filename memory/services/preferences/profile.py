@@ -1,4 +1,4 @@
-"""A user's profile: the preferences that are kept of the user, each with what it rests on."""
+"""Builds a user's profile: the stored preferences of the user, each with its evidence."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from memory.services.tenancy.users import find_user
 from memory.text import choices
 from memory.types import Access
 
-# What each further turn that says it adds to a preference's strength.
+# Each further turn that states a preference adds this to its strength.
 SAID_AGAIN = 0.05
-# Of a preference whose metadata do not say how strong it is.
+# The strength of a preference whose metadata do not state one.
 USUAL_STRENGTH = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileFilter:
-    """Which lines are wanted, `limit` a page; `current`: those that hold now, those that do not, or both (None)."""
+    """The wanted preferences, `limit` a page. `current`: True for preferences that hold now, False for others, None for
+    both."""
 
     limit: int
     current: bool | None = True
@@ -37,10 +38,10 @@ class ProfileFilter:
 
 
 def read_profile(access: Access, *, user_id: uuid.UUID, wanted: ProfileFilter, now: datetime) -> dict[str, Any]:
-    """The preferences of a user, the newest first, as far as the caller reaches the user's namespaces.
+    """Return the preferences of a user, newest first, from the user's namespaces that the caller reaches.
 
-    They are those that are told under the user's name or display name, and in the other namespaces of the user also
-    those whose speaker is not named. Raises NotFound for a user whom the caller does not see.
+    A preference belongs to the user if its speaker has the user's name or display name or, in the user's other
+    namespaces, no name. Raises NotFound for a user whom the caller does not see.
     """
     user = find_user(access, user_id=user_id)
     names = [name for name in (user.name, user.display_name) if name]
@@ -69,13 +70,13 @@ def read_profile(access: Access, *, user_id: uuid.UUID, wanted: ProfileFilter, n
 
 
 def find_source(said: Mapping[str, Any]) -> PreferenceSource:
-    """What shows a preference with this record in its metadata; one without a word of it was stated."""
+    """Return how a preference was found, by its record in the metadata; without an entry it was stated."""
     by_choices = said.get("shown_by") == PreferenceSource.CHOICES
     return PreferenceSource.CHOICES if by_choices else PreferenceSource.STATEMENT
 
 
 def _line(memory: Memory, evidence: Sequence[uuid.UUID], holding: Collection[uuid.UUID]) -> dict[str, Any]:
-    """A preference with the turns that it rests on, oldest first; those that are `holding` make it stronger."""
+    """Return a preference with the turns that it rests on, oldest first; the ones in `holding` strengthen it."""
     said = memory.metadata.get(PREFERENCE_KEY)
     said = said if isinstance(said, dict) else {}
     strength = said.get("strength")

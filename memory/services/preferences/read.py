@@ -1,8 +1,8 @@
-"""Reads preferences in a session's new turns, by rules and, where the policy wants it, by a language model.
+"""Reads preferences in a session's new turns, by rules and, if the policy wants it, by a language model.
 
-The turns stay what is true: a preference is a memory beside them, linked to those that it rests on. How far a session
-was read stands in its row, changed in the transaction that stores what was read: a run that broke off is made again,
-and one that is made twice stores nothing twice.
+The turns remain the truth: a preference is a separate memory, linked to the turns that it rests on. The session's row
+records how far it was read, in the transaction that stores the preferences: an interrupted run is repeated, and a
+repeated run stores nothing twice.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from memory.services.tenancy.policy import in_force
 from memory.text.preferences import StatedPreference, read_preferences
 from memory.types import Scope
 
-# Turns that one transaction takes in: of rules, and of those that a model reads at a time.
+# The number of turns per transaction: read by rules, and read by a model.
 BATCH_TURNS, MODEL_TURNS = 200, 12
 
 
 @dataclass(slots=True)
 class PreferencesRead:
-    """What came of a run: turns that were read; preferences that were stored, said again, or took an older's place.
+    """The result of a run: turns read; preferences stored, repeated (`merged`), or superseded by a newer one.
 
-    `refused`: what a language model answered and the turns do not show, by reason; `unanswered`: turns of which it
-    answered what is of no use, so that rules alone have read them.
+    `refused`: answers of a language model that the turns do not support, by reason; `unanswered`: turns that only rules
+    read because the model's answer was useless.
     """
 
     turns: int = 0
@@ -66,10 +66,10 @@ class PreferencesRead:
 
 
 def read_session(scope: Scope, *, session: str, now: datetime) -> PreferencesRead:
-    """Reads what is new in the session, batch by batch; nothing while the policy does not want it.
+    """Read the session's new turns, batch by batch; nothing while the policy does not want it.
 
-    Raises LLMUnavailable when a model is to read and does not answer: what rules read in the next turns is stored all
-    the same, and the model reads them when the job is made again. What it answers to no use is counted.
+    Raises LLMUnavailable when a model is to read and does not answer: the results of rules in the next turns are stored
+    anyway, and the model reads them when the job is repeated. Useless answers are counted.
     """
     done = PreferencesRead()
     deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
@@ -90,7 +90,7 @@ def read_session(scope: Scope, *, session: str, now: datetime) -> PreferencesRea
 
 
 def read_namespace(scope: Scope, *, now: datetime) -> PreferencesRead:
-    """Reads every session of a namespace that nobody else reads or writes."""
+    """Read every session of a namespace that no other process reads or writes."""
     done = PreferencesRead()
     sessions = Session.objects.in_scope(scope).order_by("first_message_at", "name")
     for name in sessions.values_list("name", flat=True):
@@ -101,9 +101,9 @@ def read_namespace(scope: Scope, *, now: datetime) -> PreferencesRead:
 def _read_batch(
     scope: Scope, session: str, reader: LLMPreferenceReader | None, *, goes_on: bool = True, now: datetime
 ) -> PreferencesRead | None:
-    """Reads the oldest turns that were not read yet; None when there are none, or when another run reads them.
+    """Read the oldest unread turns; return None when there are none, or when another run reads them.
 
-    `goes_on`: they count as read afterwards.
+    `goes_on`: whether they count as read afterwards.
     """
     state = Session.objects.in_scope(scope).filter(name=session).first()
     if state is None or state.message_count <= state.preference_turn:
@@ -133,7 +133,7 @@ def _read_batch(
             transaction.set_rollback(True)
             return None
         if not lock_as_read(scope, read):
-            # One of them was changed meanwhile: they are read anew.
+            # One of them was changed meanwhile: read them again.
             transaction.set_rollback(True)
             return PreferencesRead()
         stored = store.store_preferences(scope, session, found[:room], embedded, reversals=reversals, now=now)
@@ -153,7 +153,7 @@ def _read_batch(
 
 
 def _describe(done: PreferencesRead, reader: LLMPreferenceReader | None) -> dict[str, Any]:
-    """What a batch read, in figures, for the audit log."""
+    """Return the figures of a batch for the audit log."""
     figures: dict[str, Any] = {"turns": done.turns}
     if reader is not None:
         refused = {str(reason): count for reason, count in sorted(done.refused.items())}
@@ -171,7 +171,7 @@ def _may_be_read(memory: Memory) -> bool:
 
 
 def _let_in(scope: Scope, new: NewPreference) -> bool:
-    """Whether the gate lets the preference in as it is."""
+    """Return whether the gate lets the preference in unchanged."""
     verdict = judge(
         new.stated.text, role=new.turn.role, speaker=new.turn.speaker, policy=in_force(scope.namespace_id).gate
     )
@@ -179,5 +179,5 @@ def _let_in(scope: Scope, new: NewPreference) -> bool:
 
 
 def _is_whole(stated: StatedPreference) -> bool:
-    """Whether nothing was redacted in it."""
+    """Return whether nothing was redacted in the preference."""
     return "[redacted" not in stated.text.lower()

@@ -1,4 +1,5 @@
-"""Stores preferences beside the turns that say them: each once for its holder, the newer in place of what it denies."""
+"""Stores preferences next to the turns that state them, each once for its holder; a newer one supersedes an older one
+that it denies."""
 
 from __future__ import annotations
 
@@ -29,20 +30,20 @@ from memory.text.preferences import StatedPreference
 from memory.text.tokens import count_tokens
 from memory.types import Scope, system_access
 
-# Who links preferences to turns, and has a newer one take the place of an older.
+# The actor of links to turns, and of supersessions by a newer preference.
 ACTOR = "rule:preferences"
 _REASON = "The speaker says so there."
 _CHOSEN = "The speaker chooses so there."
 _CHANGED = "The same person says otherwise later."
-# Preferences of a holder, the newest, that a new one is compared with.
+# The most preferences of a holder, newest first, with which a new one is compared.
 _COMPARED = 2_000
 _COMPARED_BY = ("pk", "text", "speaker", "metadata", "occurred_at", "valid_from", "state")
 
 
 @dataclass(frozen=True, slots=True)
 class NewPreference:
-    """What a turn states; `by_model`: a language model read it there. `evidence`: the turns whose choices show it, of
-    which `turn` is the first; none of what is stated."""
+    """A preference stated in `turn`; `by_model`: a language model found it. `evidence`: the turns whose choices show
+    it, of which `turn` is the first; empty for a statement."""
 
     turn: Memory
     stated: StatedPreference
@@ -51,14 +52,14 @@ class NewPreference:
 
     @property
     def turns(self) -> tuple[Memory, ...]:
-        """The turns that it rests on."""
+        """Return the turns that the preference rests on."""
         return self.evidence or (self.turn,)
 
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """What a holder has come to choose the opposite of: `key` names it, `wanted` is how it was before, `turn` is where
-    that ended."""
+    """A holder's choices turned to the opposite: `key` names the thing, `wanted` is the former attitude, and `turn`
+    ended it."""
 
     holder: str
     key: frozenset[str]
@@ -68,9 +69,10 @@ class Reversal:
 
 @dataclass(slots=True)
 class StoredPreferences:
-    """The memories that were made, how many were said again, and how many older ones hold no longer.
+    """The ids of the new memories, the number of repeated preferences, and the number of superseded ones.
 
-    `contrary`: how many likings and habits a model alone read and were not stored: they deny what stands above that.
+    `contrary`: the number of likings and habits that only a model found and that were not stored because they deny a
+    stronger preference.
     """
 
     made: list[uuid.UUID] = field(default_factory=list)
@@ -81,7 +83,7 @@ class StoredPreferences:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A preference that holds, as far as others are compared with it."""
+    """A stored preference that holds, with the fields that are compared."""
 
     id: uuid.UUID
     text: str
@@ -97,23 +99,24 @@ class _Known:
     is_constraint: bool = False
 
     def stands_above(self, other: _Known) -> bool:
-        """Whether the other one, which a model alone read in what was said, cannot end this one."""
+        """Return whether the other one, which only a model found in a statement, cannot end this one."""
         return other.by_model and not other.is_shown and (self.is_constraint or not self.by_model)
 
     def is_about(self, other: _Known) -> bool:
-        """Whether one is shown by choices of what the other one says."""
+        """Return whether both concern the same thing of the same holder, so that one shows by choices what the other
+        states."""
         return self.holder == other.holder and reduce_key(self.key) == reduce_key(other.key)
 
     def ends_by_words(self, said: _Known) -> bool:
-        """Whether choices show it, and it ends with what is said of the same thing."""
+        """Return whether choices show it, and it ends with a statement about the same thing."""
         return self.is_shown and self.is_about(said) and not self.stands_above(said)
 
     def ends_by(self, reversal: Reversal) -> bool:
-        """Whether it is what the holder has come to choose the opposite of."""
+        """Return whether the reversal ends it."""
         return (self.holder, self.key, self.wanted) == (reversal.holder, reversal.key, reversal.wanted)
 
     def is_same(self, other: _Known) -> bool:
-        """Whether both say the same of the same thing."""
+        """Return whether both say the same about the same thing."""
         return (
             self.holder == other.holder
             and self.is_shown == other.is_shown
@@ -122,7 +125,8 @@ class _Known:
         )
 
     def denies(self, other: _Known) -> bool:
-        """Whether the two cannot both hold: the same thing is wanted and not, or there are two favourites of a kind."""
+        """Return whether the two cannot both hold: one wants what the other does not, or both name a favourite of the
+        same kind."""
         if self.holder != other.holder or self.scope != other.scope or not self.is_active:
             return False
         if self.is_shown != other.is_shown:
@@ -141,11 +145,12 @@ def store_preferences(
     reversals: Sequence[Reversal] = (),
     now: datetime,
 ) -> StoredPreferences:
-    """Stores those that their holders do not have; one that is there is linked to the turn that says it again, and one
-    that a later one denies ends where that begins. What choices showed ends with `reversals`, and with what is said.
+    """Store the preferences that their holders do not have. A known one is linked to the turn that repeats it, and one
+    that a later one denies ends where that begins. Preferences shown by choices end with `reversals` and with
+    statements.
 
-    Inside the transaction that has `Lock.PREFERENCES`, the session and the turns. `embedded`: the vectors of `found`,
-    in their order, and of what may follow; None: the worker makes them.
+    Call it in the transaction that has `Lock.PREFERENCES`, the session and the turns. `embedded`: the vectors of
+    `found`, in their order, perhaps with more after them; None: the worker makes them.
     """
     done = StoredPreferences()
     if not found and not reversals:
@@ -160,7 +165,7 @@ def store_preferences(
         said = _compare_as(one)
         same = next((other for other in known if other.is_same(said)), None)
         if said.is_shown and any(not other.is_shown and other.is_about(said) for other in known):
-            # What people say of themselves outweighs what they do.
+            # People's statements about themselves outweigh their choices.
             continue
         if same is not None:
             done.merged += 1
@@ -199,7 +204,7 @@ def store_preferences(
     insert_derived(scope, session, [memory for _, memory in new], kept)
     MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
     if away:
-        # What left search with its turns comes back with this one; what a person put away does not.
+        # A preference that left search with its turns comes back with this one; one that a person archived does not.
         queue.enqueue(queue.FOLLOW_SOURCES, scope.namespace_id, session)
     done.made = [memory.pk for _, memory in new]
     done.superseded = _end(scope, ends, now=now)
@@ -207,7 +212,7 @@ def store_preferences(
 
 
 def record(scope: Scope, session: str, stored: StoredPreferences, read: Mapping[str, Any], *, now: datetime) -> None:
-    """Records what came of a batch, in figures; `read`: those of reading."""
+    """Record the result of a batch in figures; `read`: the figures of reading."""
     audit.record(
         scope,
         AuditEvent.PREFERENCES_READ,
@@ -224,7 +229,7 @@ def record(scope: Scope, session: str, stored: StoredPreferences, read: Mapping[
 
 
 def _end(scope: Scope, ends: Sequence[tuple[uuid.UUID, uuid.UUID]], *, now: datetime) -> int:
-    """Ends each older one where its newer one begins."""
+    """End each older preference where its newer one begins; return how many ended."""
     if not ends:
         return 0
     access = system_access(ACTOR)
@@ -243,24 +248,24 @@ def _end(scope: Scope, ends: Sequence[tuple[uuid.UUID, uuid.UUID]], *, now: date
 
 
 def _put_in_order(known: _Known, said: _Known) -> tuple[_Known, _Known] | None:
-    """Of two that deny each other the one that ends and the one that holds then; None where both hold."""
+    """Return the one that ends and the one that holds, of two that deny each other; None if both hold."""
     older, newer = (known, said) if known.since <= said.since else (said, known)
     if not older.stands_above(newer):
         return older, newer
-    # To be told of a liking and an allergy does less harm than to be told of the liking alone.
+    # Stating both a liking and an allergy does less harm than stating the liking alone.
     return (newer, older) if newer.wanted else None
 
 
 def _is_contrary(known: _Known, said: _Known) -> bool:
-    """Whether the newer `said` would put an end to `known`."""
+    """Return whether the newer `said` would end `known`."""
     if known.is_shown:
         return known.is_active and known.is_about(said) and known.wanted != said.wanted
     return known.denies(said) and known.since <= said.since
 
 
 def _list_known(scope: Scope, holders: set[str]) -> list[_Known]:
-    """The preferences of the holders that hold, and those that were put away: what a person undid is not stored anew
-    when it is said again."""
+    """Return the preferences of the holders that hold, and archived ones, so that one that a person removed is not
+    stored again when it is repeated."""
     rows = Memory.objects.in_scope(scope).preferences().filter(speaker__in=holders, superseded_by=None)
     found = []
     for row in rows.order_by("-pk").only(*_COMPARED_BY)[:_COMPARED]:
@@ -324,8 +329,9 @@ def _memory(scope: Scope, session: str, new: NewPreference, *, identity: uuid.UU
 
 
 def _link(scope: Scope, preference_id: uuid.UUID, new: NewPreference, text: str, *, now: datetime) -> list[MemoryLink]:
-    """A turn that has not all the words of the preference, which another one told, does not carry it alone: these go
-    when the other is erased. No choice shows a preference alone: when one is erased, the others are read anew."""
+    """Link a preference to its turns. A turn without all words of the preference does not support it alone, so that it
+    goes when the turn that has them is erased. No choice supports a preference alone: when one is erased, the others
+    are read again."""
     says_all = not new.evidence and (text == new.stated.text or bears(text, new.stated.object, turn_of(new.turn)))
     return [
         MemoryLink(

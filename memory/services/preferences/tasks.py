@@ -13,5 +13,5 @@ request_preferences = due.request_preferences
 
 
 def read_preferences(namespace_id: int, session: str, *, now: datetime) -> int:
-    """Reads preferences in a session's new turns; returns how many were stored."""
+    """Read preferences in a session's new turns; return how many were stored."""
     return read.read_session(scope_of(namespace_id, store.ACTOR), session=session, now=now).stored

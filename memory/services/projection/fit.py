@@ -1,7 +1,7 @@
-"""Draws the map of a namespace: axes through its vectors, a place on them for its memories, and clusters with names.
+"""Draws the map of a namespace: axes through its vectors, positions of its memories on them, and named clusters.
 
-The worker makes it when someone asks (`ask`). Axes stay until the namespace has grown to GROWN times what they were
-made of, or someone asks for new ones: with the same axes, new memories find their place and old ones keep theirs.
+The worker draws it on request (`ask`). Axes stay until the namespace has grown to GROWN times the size that they were
+fitted to, or new ones are requested: with the same axes, new memories are placed and old ones stay where they are.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from memory.services.jobs import queue, runner
 from memory.text.analysis import terms
 from memory.types import Scope
 
-# Points that a browser draws at once, without a pause.
+# The most points, which a browser draws at once without a pause.
 SHOWN = 10_000
 GROWN = 2
-# Memories whose texts are read for how a cluster's words are written.
+# The most memories whose texts are read to find the spelling of a cluster's words.
 _SPELLED_FROM = 60
 _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A clump of the map: the words that tell it from others (memory text: to be masked), and its points."""
+    """A cluster of the map: the words that distinguish it (texts of memories, to be masked), and its points."""
 
     number: int
     words: list[str]
@@ -46,7 +46,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A namespace's map as it was drawn last. `memories` have a vector, `shown` of them are on it."""
+    """A namespace's map as it was last drawn. `memories` have a vector; `shown` of them are on the map."""
 
     version: uuid.UUID
     explained: list[float]
@@ -59,7 +59,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What is drawn: at most SHOWN memories, their vectors and terms, and how many there are in all."""
+    """The memories to draw: at most SHOWN, with their vectors and terms, and the number of all."""
 
     ids: list[uuid.UUID]
     vectors: np.ndarray
@@ -80,7 +80,7 @@ class _Fitted:
 
 
 def chart(scope: Scope) -> Chart | None:
-    """The map of the namespace under the active model; None while there is none."""
+    """Return the map of the namespace for the active model; None if there is none."""
     row = _find_stored(scope)
     if row is None:
         return None
@@ -93,30 +93,30 @@ def chart(scope: Scope) -> Chart | None:
 
 
 def ask(scope: Scope, *, anew: bool = False) -> str:
-    """Has the worker draw the map, or bring it up to date; `anew`: with new axes. Returns the job's id."""
+    """Have the worker draw the map, or update it; `anew`: with new axes. Return the job's id."""
     with transaction.atomic():
         if anew:
-            # Its points stay on show until the new ones are there.
+            # Its points stay visible until the new ones are there.
             Projection.objects.in_scope(scope).update(fitted_of=0)
         return queue.enqueue(queue.PROJECT, scope.namespace_id)
 
 
 def in_the_making(scope: Scope) -> Job | None:
-    """The job that draws the namespace's map, if one waits or runs."""
+    """Return the job that draws the namespace's map, if one waits or runs."""
     jobs = Job.objects.in_scope(scope).unfinished().filter(kind=queue.PROJECT.name)
     return jobs.order_by("-id").first()
 
 
 def last_failure(scope: Scope) -> Job | None:
-    """The job that drew it last, if it failed."""
+    """Return the last job that drew it, if it failed."""
     job = Job.objects.in_scope(scope).filter(kind=queue.PROJECT.name).order_by("-id").first()
     return job if job is not None and job.state == JobState.FAILED else None
 
 
 def project(scope: Scope, *, now: datetime) -> int:
-    """Draws the map: makes the axes where there are none that fit, and places the sample; returns how many memories.
+    """Draw the map: fit axes unless there are suitable ones, and place the sample; return how many memories.
 
-    Memories that are erased while it reads leave no trace in it: then it begins anew.
+    Memories erased while it reads leave no trace in the map, because it is then drawn again from the beginning.
     """
     model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     for _try in range(_TRIES if model else 0):
@@ -149,7 +149,7 @@ def _sample(scope: Scope, model_id: int, *, now: datetime) -> _Sample:
 
 
 def _fit_axes(row: Projection | None, sample: _Sample) -> _Fitted:
-    """The axes that are stored, if they fit; else new ones."""
+    """Return the stored axes if they are suitable, else new ones."""
     dimensions = sample.vectors.shape[1]
     if row is not None and sample.of < GROWN * row.fitted_of:
         axes = Axes(_floats(row.mean), _floats(row.components).reshape(-1, dimensions), row.explained)
@@ -161,7 +161,7 @@ def _fit_axes(row: Projection | None, sample: _Sample) -> _Fitted:
 
 
 def _name_clusters(scope: Scope, sample: _Sample, clusters: np.ndarray, *, count: int) -> list[dict[str, Any]]:
-    """The clusters with their words, as they are written most often in their memories."""
+    """Return the clusters with their words, in the most frequent spelling of their memories."""
     by_cluster = naming_terms(clusters.tolist(), sample.terms, count=count)
     wanted: defaultdict[uuid.UUID, set[str]] = defaultdict(set)
     for number, names in enumerate(by_cluster):
@@ -174,7 +174,7 @@ def _name_clusters(scope: Scope, sample: _Sample, clusters: np.ndarray, *, count
 
 
 def _spellings(scope: Scope, wanted: Mapping[uuid.UUID, set[str]]) -> dict[str, str]:
-    """For index terms (stems) the word that stands for them most often in these memories."""
+    """Return the most frequent spelling in these memories for each index term (stem)."""
     seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
     texts = Memory.objects.in_scope(scope).filter(pk__in=wanted).values_list("pk", "text")
     for memory_id, text in texts:
@@ -187,7 +187,7 @@ def _spellings(scope: Scope, wanted: Mapping[uuid.UUID, set[str]]) -> dict[str, 
 
 
 class _Gone(Exception):
-    """What was read is not there any more."""
+    """Data that were read no longer exist."""
 
 
 def _store(
@@ -200,7 +200,7 @@ def _store(
     named: list[dict[str, Any]],
     now: datetime,
 ) -> bool:
-    """Puts all of it in the place of what was there; False when a memory of the sample is gone, or the axes are."""
+    """Replace the stored map; return False when a memory of the sample, or the axes, no longer exist."""
     coordinates = fitted.axes.place(sample.vectors)
     try:
         with transaction.atomic():

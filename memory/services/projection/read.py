@@ -1,4 +1,5 @@
-"""Reads the map of a namespace: its points with what colours them, those that say a word, those of a cluster."""
+"""Reads the map of a namespace: its points with the values that colour them, the points of a word, those of a
+cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists
 
 from memory.enums import EmbeddingState, MemoryKind, MemoryState
 from memory.kinds import KIND_SQL
@@ -18,10 +19,10 @@ from memory.models.sql import fetch
 from memory.text.analysis import terms
 from memory.types import Scope
 
-# In the order of the numbers that points carry.
+# The kinds in the order of their numbers in points.
 KINDS = tuple(MemoryKind)
 ACTIVE, ARCHIVED, SUPERSEDED = range(3)
-# The largest sessions have a colour of their own; the others share one.
+# The largest sessions have separate colours; the others share one.
 NAMED_SESSIONS = 8
 OTHER_SESSION = 255
 MOST_USES = 65_535
@@ -30,11 +31,11 @@ _MAX_WORDS = 32
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Columns of one length, in the order of the ids.
+    """Columns of the same length, in the order of the ids.
 
-    `ids` 16 bytes each; `places` float32 [rows, 3]; `occurred` seconds since 1970; `uses` capped; `kind` numbers KINDS,
-    `state` is ACTIVE, ARCHIVED or SUPERSEDED, `importance` from 0 to 255, `session` numbers `sessions` (name, points),
-    or is OTHER_SESSION.
+    `ids`: 16 bytes each; `places`: float32 [rows, 3]; `occurred`: seconds since 1970; `uses`: capped; `kind`: an index
+    into KINDS; `state`: ACTIVE, ARCHIVED or SUPERSEDED; `importance`: 0 to 255; `session`: an index into `sessions`
+    (name, points), or OTHER_SESSION.
     """
 
     ids: bytes
@@ -49,7 +50,7 @@ class Points:
     sessions: list[tuple[str, int]]
 
 
-# A record for each point, as _POINT reads it: ten thousand rows of twelve values cost more than all the rest.
+# A record for each point, as _POINT reads it: ten thousand rows of twelve values would cost more than all the rest.
 _POINTS = f"""
 SELECT string_agg(
            uuid_send(memory_id) || float4send(x) || float4send(y) || float4send(z) || int2send(cluster)
@@ -78,7 +79,7 @@ _POINT = np.dtype(
 
 
 def points(scope: Scope) -> Points:
-    """The points of the namespace's map; none while there is no map."""
+    """Return the points of the namespace's map; none while there is no map."""
     parameters = {
         "namespace_id": scope.namespace_id,
         "model_state": EmbeddingState.ACTIVE.value,
@@ -104,7 +105,7 @@ def points(scope: Scope) -> Points:
 
 
 def sessions(scope: Scope) -> list[tuple[str, int]]:
-    """The sessions that `points` numbers, without the points."""
+    """Return the sessions that `points` numbers, without the points."""
     rows = _on_map(scope).order_by().values_list("session").annotate(count=Count("pk"))
     return _largest(dict(rows))
 
@@ -114,7 +115,7 @@ def _largest(sizes: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def saying(scope: Scope, *, words: str) -> list[uuid.UUID]:
-    """The memories on the map that have all of `words` in them; none for words that are not indexed."""
+    """Return the memories on the map that contain all of `words`; none for words that are not indexed."""
     wanted = list(dict.fromkeys(terms(words.replace("\0", ""))))[:_MAX_WORDS]
     if not wanted:
         return []
@@ -123,13 +124,11 @@ def saying(scope: Scope, *, words: str) -> list[uuid.UUID]:
 
 
 def of_cluster(scope: Scope, *, number: int) -> MemoryQuerySet:
-    """The memories on the map in one of its clusters."""
+    """Select the memories on the map in one of its clusters."""
     return _on_map(scope, cluster=number)
 
 
 def _on_map(scope: Scope, **where: int) -> MemoryQuerySet:
-    placed = ProjectedMemory.objects.filter(
-        namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"), model__state=EmbeddingState.ACTIVE, **where
-    )
+    placed = ProjectedMemory.objects.of_memory().filter(**where)
     rows: MemoryQuerySet = Memory.objects.in_scope(scope).filter(Exists(placed))
     return rows

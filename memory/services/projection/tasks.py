@@ -11,5 +11,5 @@ __all__ = ["project_memories"]
 
 
 def project_memories(namespace_id: int, *, now: datetime) -> int:
-    """Draws the map of one namespace; returns how many memories are on it."""
+    """Draw the map of one namespace; return how many memories are on it."""
     return fit.project(scope_of(namespace_id), now=now)

@@ -1,4 +1,4 @@
-"""Reads the context of a query besides hits: the session's window and newest summary, and the procedural registry."""
+"""Reads a query's context apart from its hits: the session's window and newest summary, and the procedural registry."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ from memory.types import Scope, WindowMessage
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Holds the newest summary of a session: its card, as text and as an object with the `sources` of its items.
+    """The newest summary of a session: its card as text, and as an object with the `sources` of its items.
 
-    The card is as it was stored, without lines made from memories that were archived, corrected or superseded since, or
-    that came back.
+    The card is as stored, without lines made from memories that were archived, corrected, superseded or restored since.
     """
 
     id: uuid.UUID
@@ -38,11 +37,11 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """Holds the context of a session before the search. `summary_due`: a new summary should be requested.
+    """The context of a session before the search. `summary_due`: a new summary should be requested.
 
-    `messages` counts those of the session so far, `history_tokens` their tokens; `covered` is the last turn that the
-    summary covers. `has_pinned`: a memory of the namespace is pinned. `changes`: the changes in the namespace's index,
-    if requested.
+    `messages`: the number of messages of the session so far; `history_tokens`: their tokens; `covered`: the last turn
+    that the summary covers. `has_pinned`: a memory of the namespace is pinned. `changes`: the changes in the
+    namespace's index, if requested.
     """
 
     summary: Summary | None
@@ -99,7 +98,7 @@ LEFT JOIN LATERAL (
 {more}
 """
 _WITHOUT_CHANGES = _CONTEXT.format(told=TOLD, active=MemoryState.ACTIVE.value, changes="", more="")
-# One round trip reads all that a question needs before the search.
+# One round trip reads everything that a question needs before the search.
 _WITH_CHANGES = _CONTEXT.format(
     told=TOLD, active=MemoryState.ACTIVE.value, changes=", changes.*", more=f"CROSS JOIN {CHANGES} AS changes"
 )
@@ -114,11 +113,11 @@ def session_context(
     as_of: datetime | None = None,
     seen: Snapshot | None = None,
 ) -> SessionContext:
-    """Reads, in one round trip, the summary, whether it is due again, what the window's `messages` say now, the
-    namespace's prompts and tools, whether it has pinned memories, and what changed in its index since the snapshot
-    `seen`, if that is given.
+    """Read, in one round trip, the summary and whether a new one is due, the current content of the window's
+    `messages`, the namespace's prompts and tools, whether it has pinned memories, and the changes of its index since
+    the snapshot `seen`, if given.
 
-    With `as_of` the summary is the newest that was there by then, and none is due.
+    With `as_of` the summary is the newest of that time, and none is due.
     """
     started = time.monotonic()
     due = refresh.refresh_of(scope.namespace_id)
@@ -159,7 +158,7 @@ def session_context(
 
 
 def procedure(entry: Procedure) -> dict[str, Any]:
-    """Returns a registry entry as clients see it."""
+    """Return a registry entry as clients see it."""
     return describe_entry(
         {
             "kind": entry.kind,

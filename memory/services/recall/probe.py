@@ -1,6 +1,6 @@
-"""Questions that staff ask in the console: answered as the API answers, without side effects, and recorded.
+"""Answers the questions that staff ask in the console: as the API answers, without side effects, and recorded.
 
-A question is kept for a day, so that its page has an address that does not quote it. Looking at it answers it anew.
+A question is kept for a day, so that its page has an address that does not quote it. Opening the page asks it again.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ DEFAULT_TOP_K = 10
 
 @dataclass(frozen=True, slots=True)
 class ProbeSetting:
-    """How a question is asked: how many are wanted, which memories are searched, and as of when.
+    """The settings of a question: how many memories are wanted, which ones are searched, and as of when.
 
-    Empty texts and None narrow nothing. `since` and `until` bound when it happened. `filter` is in the filter language.
+    Empty texts and None do not restrict the search. `since` and `until` bound when it happened. `filter` is in the
+    filter language.
     """
 
     top_k: int = DEFAULT_TOP_K
@@ -48,7 +49,7 @@ class ProbeSetting:
     show_dropped: bool = True
 
     def as_filter(self) -> dict[str, Any]:
-        """All that narrows the search, as JSON of the filter language; empty for nothing."""
+        """Return all restrictions of the search as JSON of the filter language; empty if there are none."""
         plain = {"session_id": self.session, "role": self.role, "speaker": self.speaker, "tier": self.tier}
         found: dict[str, Any] = {name: value for name, value in plain.items() if value}
         times = {"gte": self.since, "lt": self.until}
@@ -59,11 +60,11 @@ class ProbeSetting:
         return {**found, "and": [dict(self.filter)]} if found else dict(self.filter)
 
     def where(self) -> Filter | None:
-        """The same as the search takes it. Raises FilterError."""
+        """Return the restrictions as the search takes them. Raises FilterError."""
         return parse(self.as_filter())
 
     def ask(self, text: str, *, now: datetime) -> Ask:
-        """The question as the services take it: a dry run."""
+        """Return the question as the services take it: a dry run."""
         return Ask(
             text=text,
             top_k=self.top_k,
@@ -78,9 +79,10 @@ class ProbeSetting:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A question that someone of staff asked, in one setting or in two to compare.
+    """A question that a staff member asked, in one setting, or in two to compare.
 
-    `session` is set when it was asked as an agent of that session would ask it: for a pack of at most `max_tokens`.
+    `session` is set when the question is asked as an agent of that session would ask it: for a pack of at most
+    `max_tokens`.
     """
 
     id: str
@@ -95,9 +97,9 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class MemoryOrigin:
-    """Where a memory comes from. `document` is the name of the document that it is a chunk of, empty for a turn.
+    """The origin of a memory. `document`: the name of the document that it is a chunk of; '' for a turn.
 
-    `text` is what the memory says now, but for what holds no longer.
+    `text`: the memory's current text, without retired statements.
     """
 
     session: str
@@ -111,7 +113,7 @@ class MemoryOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a question finds, and where all that it names comes from."""
+    """The answer to a question, and the origins of all memories that it names."""
 
     setting: ProbeSetting
     found: SearchResult
@@ -127,8 +129,8 @@ def keep(
     max_tokens: int | None = None,
     now: datetime,
 ) -> Probe:
-    """Keeps a question for a day. Nothing is asked yet. Raises WindowUnavailable when Redis is away."""
-    # The namespace is in the id: who does not reach it needs no look-up to be refused.
+    """Store a question for a day, without asking it. Raises WindowUnavailable when Redis is away."""
+    # The id contains the namespace, so that a caller who does not reach it is refused without a look-up.
     probe_id = f"{scope.namespace_id}-{uuid.uuid4().hex}"
     probe = Probe(probe_id, scope, scope.actor, now, text, tuple(settings), session, max_tokens)
     try:
@@ -139,7 +141,10 @@ def keep(
 
 
 def get_probe(access: Access, probe_id: str, *, request_id: str = "") -> Probe | None:
-    """The question of that id, if it is not expired and the caller reaches its namespace. Raises WindowUnavailable."""
+    """Return the question with that id; None if it has expired or the caller does not reach its namespace.
+
+    Raises WindowUnavailable.
+    """
     number = probe_id.partition("-")[0]
     if not (number.isascii() and number.isdigit() and len(number) < 19):
         return None
@@ -165,14 +170,14 @@ def get_probe(access: Access, probe_id: str, *, request_id: str = "") -> Probe |
 
 
 def look(probe: Probe, setting: ProbeSetting, *, now: datetime) -> Seen:
-    """Answers the question in one setting, a dry run. Raises EmbeddingUnavailable, SearchTimedOut."""
+    """Answer the question in one setting, as a dry run. Raises EmbeddingUnavailable, SearchTimedOut."""
     found = search(probe.scope, setting.ask(probe.text, now=now))
     ids = [hit.id for hit in found.hits] + [uuid.UUID(entry["id"]) for entry in found.dropped]
     return Seen(setting, found, sources(probe.scope, ids))
 
 
 def sources(scope: Scope, memory_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, MemoryOrigin]:
-    """Where memories come from, those that are still there."""
+    """Return the origins of the memories that still exist, by id."""
     rows = list(
         Memory.objects.in_scope(scope)
         .filter(pk__in=list(memory_ids))
@@ -196,7 +201,7 @@ def sources(scope: Scope, memory_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Me
 
 
 def marks(scope: Scope, text: str) -> dict[uuid.UUID, bool]:
-    """How memories are marked for this question: relevant or not."""
+    """Return the judgements of memories for this question, by id: True for relevant."""
     rows = RelevanceJudgement.objects.in_scope(scope).filter(query_hash=query_hash(text))
     return dict(rows.values_list("memory_id", "relevant"))
 
@@ -209,7 +214,8 @@ def record(
     answers: Sequence[tuple[ProbeSetting, Retrieval]],
     now: datetime,
 ) -> None:
-    """One audit event that staff looked: figures, and a hash that joins it to other events of the same question."""
+    """Record one audit event for a question of staff: figures, and a hash that joins it to other events of the
+    question."""
     details = {
         **about,
         "answers": [
@@ -234,7 +240,7 @@ def record(
 
 
 def _documents(scope: Scope, sessions: Collection[str]) -> dict[str, str]:
-    """By the session that a document's chunks stand in: the document's title, or its name."""
+    """Return the title, or else the name, of each document, by the session of its chunks."""
     ids = [session.removeprefix(SESSION_PREFIX) for session in sessions]
     if not ids:
         return {}
@@ -263,5 +269,5 @@ def _setting(raw: Mapping[str, Any]) -> ProbeSetting:
 
 
 def check_filter(data: object) -> None:
-    """Raises ValueError with a sentence for a filter (parsed JSON) that cannot be used."""
+    """Raise ValueError with a sentence for a filter (parsed JSON) that cannot be used."""
     parse(data)

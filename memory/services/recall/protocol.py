@@ -27,7 +27,7 @@ COLD_ITEMS = 5
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """Holds the result of storing a content. A turn has a `memory_id`, a document a `document_id`, unless it was
+    """The result of storing a content: a `memory_id` for a turn, a `document_id` for a document, neither if it was
     rejected.
 
     The `memory_id` of quarantined content is that of its item in the quarantine.
@@ -43,7 +43,7 @@ class TakenIn:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Holds one remembered text; of a long one, the part that answers.
+    """One remembered text; of a long one, the part that answers.
 
     `score` is 1 for hot memories, and 1 − cosine distance for cold ones. `why` gives the origin of the text.
     """
@@ -55,9 +55,9 @@ class Recalled:
 
 
 def take_in(scope: Scope, *, content: str, now: datetime, idempotency: Idempotency | None = None) -> TakenIn:
-    """Remembers a content in the session SESSION, as a turn, or as a document if it is longer than a hit may be.
+    """Remember a content in the session SESSION: as a turn, or as a document if it is longer than a hit may be.
 
-    Raises as `ingest`, `put_document`.
+    Raises what `ingest` and `put_document` raise.
     """
     if len(content) > MAX_HIT_CHARS:
         document = NewDocument(text=content, session=SESSION)
@@ -78,9 +78,10 @@ def take_in(scope: Scope, *, content: str, now: datetime, idempotency: Idempoten
 
 
 def recall(scope: Scope, *, query: str, now: datetime) -> list[Recalled]:
-    """Returns the newest of working memory, and the nearest of long-term memory by meaning that are not hot already.
+    """Return the newest memories of working memory, then the nearest other memories by meaning.
 
-    With Redis away nothing is hot. An audit event records the question. Raises EmbeddingUnavailable, SearchTimedOut.
+    Without Redis, working memory is empty. An audit event records the question. Raises EmbeddingUnavailable,
+    SearchTimedOut.
     """
     [question] = questions([Ask(query, COLD_ITEMS, now)])
     named = newest_ids(scope, now=now)

@@ -46,13 +46,13 @@ FALLBACK_SUMMARY_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """Holds everything that a query found, and its text for an agent.
+    """Everything that a query found, and its text for an agent.
 
-    `token_original`: tokens that an agent would carry without memory, the session's whole history and memories from
-    elsewhere; `token_condensed`: tokens of the text.
+    `token_original`: the tokens that an agent would carry without memory, which are the session's whole history and
+    memories from elsewhere; `token_condensed`: the tokens of the text.
 
-    `pack_id` is None for a dry run and for an answer of several namespaces, of which no pack is kept. `answerable`: see
-    `SearchResult`. `across`: the hits of several namespaces; `whose`: the owner of each memory, by its id.
+    `pack_id` is None for a dry run and for an answer from several namespaces, of which no pack is kept. `answerable`:
+    see `SearchResult`. `across`: the hits of several namespaces; `whose`: the owner of each memory, by its id.
     """
 
     pack_id: uuid.UUID | None
@@ -71,17 +71,17 @@ class QueryAnswer:
 
     @property
     def explanations(self) -> list[dict[str, Any]]:
-        """Explains each hit's score, in the hits' order."""
+        """Explain each hit's score, in the hits' order."""
         return [one.explanation for one in self.across] or explain_hits(self.retrieval)
 
     @property
     def token_condensed(self) -> int:
-        """Returns the tokens of the text for the agent."""
+        """Return the number of tokens of the text for the agent."""
         return self.rendered.tokens
 
     @property
     def similarity(self) -> float:
-        """Returns the best cosine similarity; 0 without a hit."""
+        """Return the best cosine similarity; 0 without a hit."""
         return max((hit.similarity for hit in self.retrieval.hits), default=0.0)
 
 
@@ -94,15 +94,15 @@ def query(
     known: Collection[str] = (),
     beside: Sequence[Scope] = (),
 ) -> QueryAnswer:
-    """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
+    """Answer a question from the namespace's memories and the session's window and summary; store the pack.
 
     The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. It leaves out texts that
-    are `known` to the agent. `ask.as_of` also leaves out later records of the window and the summaries, and asks for no
-    summary. With Redis away the window is empty and `degraded` says so. A dry run keeps no pack and asks for no
-    summary. The pack does not keep the rejected candidates.
+    are `known` to the agent. `ask.as_of` also leaves out later records of the window and the summaries, and requests no
+    summary. Without Redis the window is empty and `degraded` says so. A dry run keeps no pack and requests no summary.
+    The pack does not keep the rejected candidates.
 
-    Namespaces `beside` are searched as well; session, pinned memories and summary are those of `scope`. Then no pack is
-    kept, because it would hold words that other owners may erase, and each namespace records the question.
+    The namespaces of `beside` are searched too; session, pinned memories and summary are those of `scope`. Then no pack
+    is kept, because it would hold words that other owners may erase, and each namespace records the question.
 
     Raises EmbeddingUnavailable, SearchTimedOut, NamespaceGone.
     """
@@ -174,7 +174,7 @@ def query(
 
 
 def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens: int | None = None) -> QueryAnswer:
-    """Returns an empty answer for an unknown namespace; `degraded` says that it is unknown. Stores nothing."""
+    """Return an empty answer for an unknown namespace; `degraded` says that it is unknown. Stores nothing."""
     procedural: dict[str, Any] = {"prompt": None, "tools": []}
     tokenizer = settings.MEMOS_TOKENIZER
     rendered = render_pack(
@@ -216,7 +216,7 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
 
 
 def _window_step(refresh_messages: int) -> int:
-    """Returns the number of turns by which a full window's start moves: a third of it at most.
+    """Return the number of turns by which a full window's start moves: a third of it at most.
 
     A new summary is requested after this many messages, and mostly two, question and answer, come between queries.
     """
@@ -232,7 +232,7 @@ def _read_window(scope: Scope, session: str) -> tuple[list[WindowMessage], list[
 
 
 def _durable(scope: Scope, ask: Ask) -> list[DurableMemory]:
-    """Lists pinned memories with the filters of the search: a filter may stand for access rights."""
+    """Return the pinned memories that meet the filters of the search, because a filter may stand for access rights."""
     pinned = list_durable(
         scope, among=ask.among, holding_at=ask.holding_at, as_of=ask.as_of, valid_at=ask.valid_at
     )  # fmt: skip
@@ -242,16 +242,16 @@ def _durable(scope: Scope, ask: Ask) -> list[DurableMemory]:
 def _tokens_from_elsewhere(
     session: str, hits: Sequence[Hit], window: Sequence[WindowMessage], durable: Sequence[DurableMemory]
 ) -> int:
-    """Counts the tokens of the memories, each once and unabridged, that are no part of the session's own history."""
+    """Count the tokens of the memories, each once and unabridged, that are not part of the session's own history."""
     tokens = {str(one.id): one.tokens for one in durable if one.session != session}
     tokens |= {hit.id_text: hit.tokens for hit in hits if hit.session != session}
     return sum(count for identity, count in tokens.items() if identity not in {one.memory_id for one in window})
 
 
-# No pack is kept when something in it was erased between the search and now (see services/erasure/run.py). Each memory
-# is looked up separately: for all at once, PostgreSQL may read every erased memory of the namespace.
+# No pack is stored when something in it was erased since the search (see services/erasure/run.py). Each memory is
+# looked up separately: for all at once, PostgreSQL may read every erased memory of the namespace.
 def _write_store(living: str) -> str:
-    """Returns the statement that keeps a pack; `living` looks for the namespace, without which nothing is stored."""
+    """Return the statement that stores a pack; `living` selects the namespace, without which nothing is stored."""
     return f"""
 WITH living AS MATERIALIZED (
     {living}
@@ -281,7 +281,7 @@ RETURNING id
 """  # noqa: S608 - the head of the audit
 
 
-# A namespace with hits is not empty, and is not deleted. Locking its row for each question would take PostgreSQL a
+# A namespace with hits is not empty, and so is not deleted. Locking its row for each question would take PostgreSQL a
 # quarter more time with eight clients in one namespace.
 _STORE_FOUND = _write_store("SELECT FROM memory_namespace WHERE id = %(namespace_id)s")
 _STORE_NOTHING = _write_store(KEEP_NAMESPACES)
@@ -290,7 +290,7 @@ _STORE_NOTHING = _write_store(KEEP_NAMESPACES)
 def _store(
     scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, *, session: str, summary_due: bool
 ) -> QueryAnswer:
-    """Keeps the pack and its audit events; asks for a summary, when one is due, in the same transaction.
+    """Store the pack and its audit events, and request a summary, if one is due, in the same transaction.
 
     Raises NamespaceGone.
     """
@@ -311,7 +311,7 @@ def _insert(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, *,
 
 
 def _list_memory_ids(pack: dict[str, Any]) -> list[str]:
-    """Lists the memories whose text the pack holds, each once."""
+    """Return the ids of the memories whose text the pack holds, each once."""
     hits, told = pack["retrieval"]["raw_chunks"], [*pack["working_memory"]["l1_window"], *pack["durable"]]
     return list(dict.fromkeys([*(hit["id"] for hit in hits), *(one["memory_id"] for one in told)]))
 

@@ -15,7 +15,8 @@ from memory.types import Scope
 
 
 def list_quoted(scope: Scope, *, pack: Mapping[str, Any], reply: str) -> list[uuid.UUID]:
-    """Lists the memories that the reply quotes word for word: memories of the pack, and memories behind its summary."""
+    """Return the memories that the reply quotes word for word: memories of the pack, and memories behind its
+    summary."""
     told = {one["id"]: one["text"] for one in pack["retrieval"]["raw_chunks"]}
     for one in (*pack["working_memory"]["l1_window"], *pack["durable"]):
         told.setdefault(one["memory_id"], one["text"])
@@ -25,7 +26,7 @@ def list_quoted(scope: Scope, *, pack: Mapping[str, Any], reply: str) -> list[uu
 
 
 def _list_behind_summary(scope: Scope, summary_id: str | None, reply: str) -> list[str]:
-    """Lists the ids behind the lines of the summary that the reply quotes."""
+    """Return the ids behind the lines of the summary that the reply quotes."""
     summary = Condensation.objects.in_scope(scope).filter(pk=summary_id).first() if summary_id else None
     if summary is None:
         return []

@@ -1,4 +1,4 @@
-"""Asks the question of a kept pack again, to see what would differ today. A dry run: nothing is stored."""
+"""Asks the question of a stored pack again, to show what would differ today. A dry run: nothing is stored."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.why import why
 from memory.types import Scope, list_forms
 
-# So many of the memories that went are explained one by one: each takes a search.
+# The most missing memories that are explained one by one, because each takes a search.
 MAX_EXPLAINED = 5
-# The events of a query are written with its pack, and their ids are made after the pack's: a minute of UUIDv7.
+# The events of a query are written with its pack, and their ids are made after the pack's, within a minute of UUIDv7.
 _EVENT_WITHIN = 60_000 << 80
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTerms:
-    """How a pack's question was asked, as far as is known. `filtered`: it had a filter, which is not kept.
+    """The terms of a pack's question, as far as they are known. `filtered`: it had a filter, which is not stored.
 
-    `known` is False when its audit event is not there: then moments and filter are unknown.
+    `known` is False when the audit event is missing: then moments and filter are unknown.
     """
 
     known: bool
@@ -39,7 +39,7 @@ class ReplayTerms:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What comes today. `why_gone`: for memories of the pack that do not come back, the reason, where it is known."""
+    """The answer of today. `why_gone`: the known reasons why memories of the pack do not come back, by memory id."""
 
     terms: ReplayTerms
     answer: QueryAnswer
@@ -47,7 +47,7 @@ class Replay:
 
 
 def replay(scope: Scope, pack: ContextPack, *, as_of_then: bool = False, now: datetime) -> Replay:
-    """Asks the pack's question again, for as many memories as came then, under the pack's budget of tokens.
+    """Ask the pack's question again, for as many memories as it returned then, under the pack's budget of tokens.
 
     `as_of_then` asks what was recorded and believed when the pack was made. Raises EmbeddingUnavailable,
     SearchTimedOut.
@@ -71,7 +71,7 @@ def replay(scope: Scope, pack: ContextPack, *, as_of_then: bool = False, now: da
 
 
 def terms_of(scope: Scope, pack: ContextPack) -> ReplayTerms:
-    """What is known of how the pack's question was asked."""
+    """Return the known terms of the pack's question."""
     rows = AuditLog.objects.in_scope(scope).filter(
         session__in=list_forms(pack.session),
         event_type=AuditEvent.QUERY,
@@ -93,12 +93,12 @@ def terms_of(scope: Scope, pack: ContextPack) -> ReplayTerms:
 
 
 def hit_ids(pack: dict[str, Any]) -> list[str]:
-    """The memories that a pack brought back, best first."""
+    """Return the ids of the pack's hits, best first."""
     return [str(chunk["id"]) for chunk in (pack.get("retrieval") or {}).get("raw_chunks") or ()]
 
 
 def card_sources(scope: Scope, summary_id: uuid.UUID | str | None) -> dict[str, list[list[str]]]:
-    """For each section of a summary's card, the memories behind each item; empty when the summary is gone."""
+    """Return the memories behind each item of a summary's card, by section; empty when the summary is gone."""
     if not summary_id:
         return {}
     found = Condensation.objects.in_scope(scope).filter(pk=summary_id).values_list("item_sources", flat=True).first()
@@ -106,7 +106,7 @@ def card_sources(scope: Scope, summary_id: uuid.UUID | str | None) -> dict[str, 
 
 
 def record_read(scope: Scope, pack: ContextPack, *, now: datetime) -> None:
-    """One audit event that staff read what a pack says."""
+    """Record one audit event for a staff member who read a pack."""
     audit.record(
         scope,
         AuditEvent.CONSOLE_READ,

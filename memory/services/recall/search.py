@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from memory import audit, deadline, tracing
-from memory.enums import AuditEvent, Degradation, PreferenceReading, TreeUse, Verdict
+from memory.enums import AuditEvent, Degradation, PreferenceReading, Verdict
 from memory.postgresql.time_limit import limit_statements
 from memory.providers.embedding.interface import Pending
 from memory.retrieval import users
@@ -34,11 +34,11 @@ DROPPED_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Holds a validated question to a namespace's memories: the `top_k` that answer `text` best at `now`, whose
-    zone is that of days.
+    """A validated question to a namespace's memories: the `top_k` that answer `text` best at `now`, whose zone defines
+    days.
 
     `where` narrows the searched memories. The search finds memories that hold now; at `valid_at`, in the time that they
-    tell of; or at `as_of`, in the time of recording: later records and supersessions are ignored. A `dry_run` answers
+    describe; or at `as_of`, in the time of recording: later records and supersessions are ignored. A `dry_run` answers
     the same and stores nothing. `show_dropped` lists up to DROPPED_SHOWN rejected candidates. Hits whose relevance is
     below `min_relevance` (0..1) are left out.
     """
@@ -55,28 +55,28 @@ class Ask:
 
     @property
     def zone(self) -> tzinfo:
-        """Returns the zone in which its days begin, which is that of `now`."""
+        """Return the zone in which days begin: that of `now`."""
         return self.now.tzinfo or UTC
 
     @property
     def among(self) -> SqlCondition | None:
-        """Returns the condition that searched memories must meet."""
+        """Return the condition that searched memories must meet."""
         return predicate(self.where, as_of=self.as_of, valid_at=self.valid_at)
 
     @property
     def holding_at(self) -> datetime | None:
-        """Returns the time at which a memory must still hold, if `among` does not say it."""
+        """Return the time at which a memory must still hold; None if `among` checks it."""
         return self.now if self.as_of is None and self.valid_at is None else None
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Holds the result of a search.
+    """The result of a search.
 
     `answerable`: whether the answerability reaches the policy's `retrieval.relevance_floor`; False without a hit.
-    `dropped`: the best rejected candidates, and why, if requested. `retrieval.milliseconds` includes the reading of the
-    question. `degraded` names components that did not work fully. `narrowed` says, for the audit, whether a filter or a
-    time narrowed the search.
+    `dropped`: the best rejected candidates with the reasons, if requested. `retrieval.milliseconds` includes reading
+    the question. `degraded` names components that did not work fully. `narrowed` says, for the audit, whether a filter
+    or a time narrowed the search.
     """
 
     retrieval: Retrieval
@@ -87,20 +87,20 @@ class SearchResult:
 
     @property
     def hits(self) -> list[Hit]:
-        """Returns the hits, best first."""
+        """Return the hits, best first."""
         return self.retrieval.hits
 
     @property
     def explanations(self) -> list[dict[str, Any]]:
-        """Explains each hit's score; see `explain_hits`."""
+        """Explain each hit's score; see `explain_hits`."""
         return explain_hits(self.retrieval)
 
 
-# The result for an unknown namespace.
 NAMESPACE_UNKNOWN = Degradation.NAMESPACE_UNKNOWN.value
 LANGUAGE_UNREAD = Degradation.LANGUAGE_UNREAD.value
-# A question is unread if the model reads a smaller share of it.
+# A question counts as unread if the model knows a smaller share of it.
 READ_FROM = 0.5
+# The result for an unknown namespace.
 NOTHING_FOUND = SearchResult(
     Retrieval(
         hits=[],
@@ -116,7 +116,7 @@ NOTHING_FOUND = SearchResult(
 
 
 def questions(asks: Sequence[Ask]) -> list[Question]:
-    """Prepares questions for the retrievers, embedded together. Raises EmbeddingUnavailable."""
+    """Prepare questions for the retrievers, embedded together. Raises EmbeddingUnavailable."""
     deadline.check()
     model = active_model(choose=not all(ask.dry_run for ask in asks))
     vectors = model.embed_questions([ask.text for ask in asks])
@@ -125,22 +125,22 @@ def questions(asks: Sequence[Ask]) -> list[Question]:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Holds a question whose vector `model` has made, or is making while other work goes on."""
+    """A question whose vector `model` has made, or is making while other work continues."""
 
     model: ActiveModel
     vector: Pending | np.ndarray
 
 
 def start(ask: Ask) -> Started:
-    """Starts embedding the question while the caller continues. Raises EmbeddingUnavailable."""
+    """Start embedding the question while the caller continues. Raises EmbeddingUnavailable."""
     model = active_model(choose=not ask.dry_run)
     return Started(model, model.start_embedding(ask.text))
 
 
 def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Changes | None = None) -> SearchResult:
-    """Finds the memories that answer best, within the limits of `ask`; of a long one, the part that answers.
+    """Find the memories that answer best, within the limits of `ask`; of a long one, the part that answers.
 
-    Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: the result of `start(ask)`;
+    Stores nothing except, unless `ask.dry_run`, the choice of a first model. `started`: the result of `start(ask)`;
     `changes`: as `retrieve` takes them.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
@@ -183,24 +183,22 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Cha
 
 
 def fit_to_namespace(scope: Scope, question: Question, model: ActiveModel) -> Question:
-    """Applies what the namespace knows and wants: other names of its users, and by its policy whether topics rank and
-    a request for advice finds preferences."""
+    """Adapt the question to the namespace: add other names of its users, and follow its policy on whether topics rank
+    and whether a request for advice finds preferences."""
     question = users.add_names(scope, question)
     policy = in_force(scope.namespace_id).policy
-    if policy.tree == TreeUse.RANK:
-        question = replace(question, ranks_topics=True)
     if not question.wants.advice or policy.preferences == PreferenceReading.OFF:
         return question
     return replace(question, requests=model.embed_requests())
 
 
 def explain_hits(retrieval: Retrieval) -> list[dict[str, Any]]:
-    """Explains each hit's score, in the hits' order."""
+    """Explain each hit's score, in the hits' order."""
     return [explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits]
 
 
 def _without_irrelevant(retrieval: Retrieval, least: float, *, shown: int) -> Retrieval:
-    """Keeps the hits with at least that relevance; the others go to the `shown` rejected candidates."""
+    """Keep the hits with at least this relevance; the others join the `shown` rejected candidates."""
     kept = [hit for hit in retrieval.hits if hit.relevance >= least]
     if len(kept) == len(retrieval.hits):
         return retrieval
@@ -224,7 +222,7 @@ def _without_irrelevant(retrieval: Retrieval, least: float, *, shown: int) -> Re
 
 
 def search(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchResult:
-    """Returns the memories that `find` finds; an audit event records the question, unless `ask.dry_run`.
+    """Return the memories that `find` finds; an audit event records the question, unless `ask.dry_run`.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
@@ -236,7 +234,7 @@ def search(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchR
 
 
 def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Pending) -> Question:
-    """Prepares the question for the retrievers; `vector` is `model`'s of `ask.text`."""
+    """Prepare the question for the retrievers; `vector` is the model's vector of `ask.text`."""
     return question(
         ask.text,
         vector=vector,
@@ -252,7 +250,7 @@ def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Pending) -> Q
 
 
 def details_of(ask: Ask, found: SearchResult, degraded: list[str]) -> dict[str, Any]:
-    """Returns the audit details of a question: figures, no text. `query` adds details of the session."""
+    """Return the audit details of a question: figures, no text. `query` adds details of the session."""
     retrieval = found.retrieval
     return {
         "top_k": ask.top_k,

@@ -1,4 +1,4 @@
-"""Finds memories in several namespaces at once: the question is embedded once, and each namespace searched alone."""
+"""Searches several namespaces with one question, which is embedded once; each namespace is searched separately."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class HitOf:
-    """Holds a hit, its owner, and the explanation of its score."""
+    """A hit, its owner, and the explanation of its score."""
 
     scope: Scope
     hit: Hit
@@ -30,9 +30,9 @@ class HitOf:
 
 @dataclass(frozen=True, slots=True)
 class SearchedAcross:
-    """Holds the result of a search in several namespaces: `hits`, best first; the rest as in `SearchResult`.
+    """The result of a search in several namespaces: `hits`, best first; the rest as in `SearchResult`.
 
-    `considered`: how many memories were considered in all of them.
+    `considered`: the number of memories considered in all of them.
     """
 
     hits: list[HitOf]
@@ -45,7 +45,7 @@ class SearchedAcross:
     degraded: list[str]
 
     def to_result(self) -> SearchResult:
-        """Returns the result as if from one namespace: its hits are ranked among all."""
+        """Return the result as if it came from one namespace: its hits are ranked among all."""
         hits = [replace(one.hit, rank=rank) for rank, one in enumerate(self.hits, start=1)]
         return SearchResult(
             retrieval=Retrieval(
@@ -59,7 +59,7 @@ class SearchedAcross:
 
 
 def search_across(scopes: Sequence[Scope], ask: Ask, *, started: Started | None = None) -> SearchedAcross:
-    """Finds the `ask.top_k` memories of all these namespaces that answer best, by their relevance, which is calibrated
+    """Find the `ask.top_k` memories of all these namespaces that answer best, by their relevance, which is calibrated
     alike.
 
     Each namespace records the question. `started`: the result of `start(ask)`. Raises EmbeddingUnavailable,
@@ -78,7 +78,7 @@ def search_across(scopes: Sequence[Scope], ask: Ask, *, started: Started | None 
 
 
 def name_owners(hits: Sequence[HitOf]) -> list[dict[str, Any]]:
-    """Names the owner of each hit: its `namespace`, and that namespace as a `cube` (None if it is no cube)."""
+    """Return the owner of each hit: its `namespace`, and that namespace as a `cube` (None if it is not a cube)."""
     scopes = {one.scope for one in hits}
     with reach.within(*(scope.namespace_id for scope in scopes)):
         described = {identity: describe_whose(cube) for identity, cube in cubes_of(scopes).items()}
@@ -99,7 +99,7 @@ def _join(results: Sequence[tuple[Scope, SearchResult]], *, top_k: int) -> Searc
     # Hits of one namespace keep their order: a successor stays above the memory that it replaces, and the first hits
     # are the same for any number of hits.
     hits = merge(*of_each, key=lambda one: (-one.hit.relevance, -one.hit.score))
-    # A cube that was loaded with the ids of another may hold the same memory: it is listed once.
+    # A cube that was loaded with the ids of another may hold the same memory, which is listed once.
     each: dict[uuid.UUID, HitOf] = {}
     for one in hits:
         each.setdefault(one.hit.id, one)

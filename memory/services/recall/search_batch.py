@@ -1,4 +1,4 @@
-"""Answers many questions in one go: their vectors are made together, and what goes wrong with one concerns no other."""
+"""Answers many questions at once: they are embedded together, and an error in one does not affect the others."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Asked = tuple[Scope, Ask]
 
 
 def search_all(asked: Sequence[Asked]) -> list[SearchResult | MemosError]:
-    """What each question finds in its namespace, or why it finds nothing; in their order.
+    """Return what each question finds in its namespace, or the error why it finds nothing, in the order of the
+    questions.
 
-    Each statement has the time of a single search. When the request's time is over, what was found until then stays,
-    and the other questions get DeadlineExceeded.
+    Each statement has the time of a single search. When the request's time is over, the results until then stay, and
+    the other questions get DeadlineExceeded.
     """
     return [_search(scope, ask, started) for (scope, ask), started in zip(asked, _start_all(asked), strict=True)]
 
@@ -43,7 +44,7 @@ def _start_all(asked: Sequence[Asked]) -> list[Started | MemosError]:
     places = range(len(asked))
     if not model.calls_network:
         return _embed(model, asked)
-    # What a call costs is put down to one namespace.
+    # The cost of a call is attributed to one namespace.
     ordered = sorted(places, key=lambda place: asked[place][0].namespace_id)
     started: dict[int, Started | MemosError] = {}
     for namespace_id, group in groupby(ordered, key=lambda place: asked[place][0].namespace_id):
@@ -54,7 +55,7 @@ def _start_all(asked: Sequence[Asked]) -> list[Started | MemosError]:
 
 
 def _embed(model: ActiveModel, asked: Sequence[Asked]) -> list[Started | MemosError]:
-    """Vectors of the questions, made in one batch; one that the provider refuses must not keep out the others."""
+    """Embed the questions in one batch; if the provider refuses one of them, embed each separately."""
     try:
         vectors = model.embed_questions([ask.text for _, ask in asked])
     except EmbeddingRefused as error:

@@ -32,19 +32,19 @@ from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
 NO_VECTOR = "no_vector"
-# A sentence names at most this many of the parts that made the difference.
+# The most parts that a sentence names as the difference.
 _MOST_NAMED = 3
-# A sentence quotes at most this much of a filter; `details` has it all.
+# The most characters of a filter that a sentence quotes; `details` has all of it.
 _SHOWN_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Holds what a search for the question decided about a memory.
+    """The decision of a search for the question about a memory.
 
     `rank`: among the hits for RETURNED, else among the candidates; `score` and `parts` (see `explain.parts`): for
     candidates only. `details`: numbers that belong to the verdict. `notes`: NO_VECTOR while the memory has no vector of
-    the active model and is found by its words only. `degraded`: components that did not work fully.
+    the active model and is found only by its words. `degraded`: components that did not work fully.
     """
 
     memory_id: uuid.UUID
@@ -59,10 +59,10 @@ class Diagnosis:
 
 
 def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID, of_read_share: bool = False) -> Diagnosis:
-    """Answers the question as `search` does, and returns the verdict about the memory. Always a dry run.
+    """Answer the question as `search` does, and return the verdict about the memory. Always a dry run.
 
-    `of_read_share`: an archived memory is as one that is not there, and no judgement of it is told.
-    Raises NotFound when the namespace has no such memory, EmbeddingUnavailable, SearchTimedOut.
+    `of_read_share`: an archived memory counts as missing, and no judgement of it is shown. Raises NotFound when the
+    namespace has no such memory, EmbeddingUnavailable, SearchTimedOut.
     """
     memory = Memory.objects.in_scope(scope).filter(pk=memory_id).values("state", "created_at", *_TIMES).first()
     if memory is None or (of_read_share and memory["state"] != MemoryState.ACTIVE):
@@ -106,7 +106,7 @@ _TIMES = ("occurred_at", "valid_from", "valid_to", "superseded_by", "superseded_
 
 
 def _not_holding(memory: Mapping[str, Any], ask: Ask) -> str:
-    """Explains why the memory does not hold at the requested time; empty when it does."""
+    """Explain why the memory does not hold at the requested time; '' when it does."""
     moment = ask.valid_at or ask.as_of or ask.now
     begins = memory["valid_from"] or memory["occurred_at"]
     if ask.valid_at is not None and begins > ask.valid_at:
@@ -120,7 +120,7 @@ def _not_holding(memory: Mapping[str, Any], ask: Ask) -> str:
 
 
 def _explain_judgement(scope: Scope, memory_id: uuid.UUID, newer_id: uuid.UUID | None) -> str:
-    """Returns a language model's reason as a sentence to append; empty when no model judged."""
+    """Return a language model's reason as a sentence to append; '' when no model judged."""
     if newer_id is None:
         return ""
     said = unsure_pairs.explanations([(scope.namespace_id, memory_id, newer_id)]).get((memory_id, newer_id, None), "")
@@ -135,7 +135,7 @@ def _times(memory: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _list_failed(scope: Scope, memory_id: uuid.UUID, where: Filter) -> list[dict[str, Any]]:
-    """Lists the entries of the filter that do not hold for the memory."""
+    """Return the entries of the filter that the memory does not meet."""
     failed = []
     for entry in entries(where):
         condition = predicate(entry)
@@ -232,7 +232,7 @@ def _no_candidate(scope: Scope, asked: Question, memory_id: uuid.UUID, retrieval
 
 
 def _explain_overlooked(standing: ArmStanding, pool: int) -> str:
-    """Explains why a memory among the best was no candidate; '' for a memory that ranks too low."""
+    """Explain why a memory among the best was no candidate; '' for a memory that ranks too low."""
     return "; the approximate search of a large namespace overlooked it" if standing.rank <= pool else ""
 
 

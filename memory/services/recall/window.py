@@ -1,6 +1,6 @@
-"""Reads a session's window: Redis says which messages are in it, and the memories say what they tell now.
+"""Reads a session's window: Redis names its messages, and the memories provide their current content.
 
-So a memory that was deleted, archived or corrected is told no longer, also when Redis was away at that moment.
+So a memory that was deleted, archived or corrected is no longer shown, even if Redis was away at that moment.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from memory.retrieval.predicate import TEXT_THEN
 from memory.stores import window
 from memory.types import WindowMessage
 
-# An SQL value: what the active memories behind the window's messages say, by their ids. With `as_of` it is what they
-# said at that moment, without those that were recorded later.
+# An SQL value: the content of the active memories behind the window's messages, by their ids. With `as_of`, their
+# content at that moment, without memories recorded later.
 TOLD = f"""(
     SELECT jsonb_object_agg(m.id, jsonb_build_array(
                m.role, m.speaker, CASE WHEN %(as_of)s::timestamptz IS NULL THEN m.text ELSE {TEXT_THEN} END,
@@ -31,7 +31,7 @@ TOLD = f"""(
 
 
 def read_window(namespace_id: int, session: str) -> list[WindowMessage]:
-    """Returns the messages of a session's window, oldest first. Raises WindowUnavailable."""
+    """Return the messages of a session's window, oldest first. Raises WindowUnavailable."""
     messages = window.read(namespace_id, session)
     parameters = {"namespace_id": namespace_id, "as_of": None, **parameters_of(messages)}
     [(told,)] = fetch(f"SELECT {TOLD}", parameters, prepared=True)
@@ -39,12 +39,12 @@ def read_window(namespace_id: int, session: str) -> list[WindowMessage]:
 
 
 def parameters_of(messages: Sequence[WindowMessage]) -> dict[str, Any]:
-    """Returns the parameter of TOLD that names the messages."""
+    """Return the parameter of TOLD that names the messages."""
     return {"window": uuid_array([message.memory_id for message in messages])}
 
 
 def follow_memories(messages: Sequence[WindowMessage], told: str | None) -> list[WindowMessage]:
-    """Returns the messages as `told`, the value of TOLD, has them; those that it does not name are left out."""
+    """Return the messages with the content in `told`, the value of TOLD; messages missing there are left out."""
     standing = orjson.loads(told) if told else {}
     found = []
     for message in messages:

@@ -1,4 +1,4 @@
-"""Working memory as it is now: what Redis names is read from the database, which has the last word."""
+"""Reads working memory: Redis names the memories, and the database decides which of them still count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("memos.working")
 
 
 def newest_ids(scope: Scope, *, now: datetime) -> list[uuid.UUID]:
-    """All that working memory names, newest first; nothing (logged) while Redis is away."""
+    """Return the ids of all memories in working memory, newest first; none (logged) while Redis is away."""
     hours = in_force(scope.namespace_id).policy.working_memory_hours
     try:
         return working.newest(scope.namespace_id, limit=working.NEWEST, hours=hours, now=now)
@@ -29,24 +29,24 @@ def newest_ids(scope: Scope, *, now: datetime) -> list[uuid.UUID]:
 
 
 def why_asked(scope: Scope) -> dict[uuid.UUID, working.RepeatedAsking]:
-    """Of what working memory names because a session keeps asking for it: which one, how often; nothing while Redis is
-    away."""
+    """Return the memories that a session keeps asking for, with the session and how often; none while Redis is away."""
     try:
         return working.askings(scope.namespace_id)
     except RedisAway as error:
-        log.warning("why memories are kept in mind is not known", extra={"reason": str(error)})
+        log.warning("reasons of working memory skipped", extra={"reason": str(error)})
         return {}
 
 
 def texts_of(scope: Scope, memory_ids: Collection[uuid.UUID], *, now: datetime) -> dict[uuid.UUID, str]:
-    """The texts of those of the memories that retrieval may return."""
+    """Return the texts of those of the memories that retrieval may return, by id."""
     holding = Q(valid_to=None) | Q(valid_to__gt=now)
     rows = Memory.objects.in_scope(scope).active().filter(holding, pk__in=memory_ids)
     return dict(rows.values_list("pk", "text"))
 
 
 def tidy(scope: Scope, *, now: datetime) -> int:
-    """Drops what is no longer there or no longer active; returns how many. For after a reset or an erasure."""
+    """Drop memories that no longer exist or are no longer active; return how many. Called after a reset or an
+    erasure."""
     named: Sequence[uuid.UUID] = newest_ids(scope, now=now)
     there = texts_of(scope, named, now=now)
     try:

@@ -1,4 +1,4 @@
-"""Which memories a policy would archive now: one condition for the sweep, which does it, and the preview."""
+"""Selects the memories that a policy would archive now: one condition for the sweep and for its preview."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memory.kinds import KIND_SQL
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
 
-# What was restored is left alone for so long, however weak it is.
+# A restored memory is not archived for this long, however weak it is.
 GRACE = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A memory that is due, why, and its strength now."""
+    """A memory that is due, with the rule and its strength now."""
 
     memory_id: uuid.UUID
     rule: SweepRule
@@ -31,7 +31,7 @@ class Due:
     strength: Strength
 
     def explain(self, policy: Policy) -> dict[str, Any]:
-        """Rule, reason in a sentence, and the parts of the strength."""
+        """Return the rule, the reason in a sentence, and the parts of the strength."""
         parts = {name: round(value, 6) for name, value in asdict(self.strength).items()}
         if self.rule == SweepRule.DECAYED:
             below = _("Its strength %(strength)s is below the floor %(floor)s.")
@@ -43,7 +43,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class DueCounts:
-    """How many memories are active, and how many of them would be archived, by rule."""
+    """The number of active memories, and how many of them would be archived by each rule."""
 
     active: int
     decayed: int
@@ -59,7 +59,7 @@ _EXPIRED = """coalesce(%(now)s >= coalesce(u.expires_at, CASE WHEN %(ttl_days)s 
     THEN greatest(m.created_at, u.restored_at) + make_interval(days => %(ttl_days)s) END), false)"""
 _DECAYED = f"(%(decay)s AND {STRENGTH_SQL} < %(floor)s)"
 
-# Whether a memory `m` with its upkeep `u` is due, with the parameters of `bind_parameters`.
+# The condition that a memory `m` with its upkeep `u` is due, with the parameters of `bind_parameters`.
 DUE_SQL = f"(NOT {_EXEMPT} AND ({_EXPIRED} OR {_DECAYED}))"
 
 _DUE = f"""
@@ -80,16 +80,17 @@ FIRST = uuid.UUID(int=0)
 
 
 def page(namespace_id: int, policy: Policy, *, after: uuid.UUID = FIRST, limit: int, now: datetime) -> list[Due]:
-    """The due memories with an id above `after`, in the order of their ids."""
+    """Return the due memories with an id above `after`, in the order of their ids."""
     return _due(_PAGE, namespace_id, policy, now=now, after=after, limit=limit)
 
 
 def lock_page(
     namespace_id: int, policy: Policy, *, after: uuid.UUID, limit: int, now: datetime
 ) -> tuple[list[Due], uuid.UUID | None]:
-    """As `page`, with the rows locked; those that another transaction holds are left out. And where the next starts.
+    """Return a page with the rows locked, without rows that another transaction has locked, and where the next page
+    starts.
 
-    The rows are looked at again once they are ours: what was held or restored in between is not due any more.
+    The rows are read again once they are locked: a memory that was put under a hold or restored meanwhile is not due.
     """
     taken = _due(_LOCKED_PAGE, namespace_id, policy, now=now, after=after, limit=limit)
     if not taken:
@@ -100,7 +101,7 @@ def lock_page(
 
 
 def counts(namespace_id: int, policy: Policy, *, now: datetime) -> DueCounts:
-    """How many memories are due."""
+    """Count the due memories."""
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, bind_parameters(namespace_id, policy, now=now))
         return DueCounts(*cursor.fetchone())
@@ -128,7 +129,7 @@ def _due(statement: str, namespace_id: int, policy: Policy, *, now: datetime, **
 
 
 def bind_parameters(namespace_id: int, policy: Policy, *, now: datetime) -> dict[str, Any]:
-    """What the conditions and expressions of this module are given."""
+    """Return the parameters of the conditions and expressions of this module."""
     return {
         **parameters(policy.half_life_days, now=now),
         "namespace_id": namespace_id,

@@ -1,4 +1,4 @@
-"""Exempts single memories from the policy: a legal hold, or a time to live of their own."""
+"""Exempts single memories from the policy: by a legal hold, or by their own time to live."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory.types import Scope
 
 
 class Unchanged:
-    """Says that a value stays as it is, where None is a value."""
+    """Means that a value stays as it is, where None is a value."""
 
 
 UNCHANGED: Final = Unchanged()
@@ -33,17 +33,17 @@ def exempt(
     expires_at: datetime | Unchanged | None = UNCHANGED,
     now: datetime,
 ) -> int:
-    """Puts memories under a legal hold or takes it off, and sets when they expire; all of them, or none.
+    """Put memories under a legal hold or take it off, and set when they expire; all of them, or none.
 
-    `expires_at` takes the place of the policy's ttl_days, sooner or later; None leaves it to the policy again. Returns
-    how many changed. Raises InvalidInput, and NotFound when the namespace does not have one of the memories.
+    `expires_at` replaces the policy's ttl_days, whether sooner or later; None returns to the policy. Returns how many
+    changed. Raises InvalidInput, and NotFound when the namespace does not have one of the memories.
     """
     reason = check_reason(reason)
     if legal_hold is None and isinstance(expires_at, Unchanged):
         raise InvalidInput("Give legal_hold, expires_at or both.", detail={"field": "legal_hold"})
     ids = sorted(set(memory_ids))
     with transaction.atomic():
-        # The sweep takes these locks too: it sees the exemption, or has archived the memory before.
+        # The sweep takes these locks too: it either sees the exemption or has archived the memory before.
         held = Memory.objects.in_scope(scope).filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
         sessions = dict(held.values_list("pk", "session"))
         missing = [str(identity) for identity in ids if identity not in sessions]

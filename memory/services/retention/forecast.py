@@ -1,4 +1,4 @@
-"""How strong the memories of a namespace are by age, and which rows any such number counts. Nothing is written."""
+"""Counts the memories of a namespace by strength and age, and selects the rows behind each number. Writes nothing."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ SOON = timedelta(days=7)
 SWEEP_SCHEDULE = "memos: sweep"
 SWEEPER = "worker"
 
-# From the lower end to before the upper; None: without an end.
+# A range from the lower end up to, but excluding, the upper; None: no upper end.
 Band = tuple[float, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """`counts[strength][age]` of the active memories at `at`; the lower ends of the bands, from the lowest."""
+    """`counts[strength][age]` of the active memories at `at`; `ages` and `strengths` are the lower ends of the bands,
+    ascending."""
 
     at: datetime
     ages: Sequence[float]
@@ -55,7 +56,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A memory that a sweep at a later moment would archive if nobody used it until then."""
+    """A memory that a sweep at a later moment would archive if it were not used until then."""
 
     memory: Memory
     rule: SweepRule
@@ -64,7 +65,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class LastSweep:
-    """The sweep that ran last, and how many memories of the namespace it archived, by rule.
+    """The last sweep, and how many memories of the namespace it archived, by rule.
 
     Their audit events have ids from `first_event` to before `last_event` (None: it has not ended).
     """
@@ -78,12 +79,13 @@ class LastSweep:
 
 
 def bands(lower: Sequence[float]) -> list[Band]:
-    """Each band from its lower end to before the next."""
+    """Return the band of each lower end, which extends to the next one."""
     return list(zip(lower, [*lower[1:], None], strict=True))
 
 
 def strengths(policy: Policy) -> list[float]:
-    """The lower ends of the bands of strength: the floor is one of them, so that no band lies on both sides of it."""
+    """Return the lower ends of the bands of strength. The floor is one of them, so that no band lies on both sides of
+    it."""
     return sorted({*_STRENGTHS, policy.floor}) if policy.floor > 0 else list(_STRENGTHS)
 
 
@@ -96,7 +98,7 @@ GROUP BY 1, 2
 
 
 def grid(scope: Scope, policy: Policy, *, now: datetime) -> Grid:
-    """Counts all active memories of the namespace by strength and age."""
+    """Count all active memories of the namespace by strength and age."""
     lower = strengths(policy)
     counts = [[0] * len(AGES) for _ in lower]
     with connection.cursor() as cursor:
@@ -120,7 +122,8 @@ def rows(
     strength: Band | None = None,
     is_due: bool = False,
 ) -> MemoryQuerySet:
-    """The active memories in a band of age and one of strength at `now`, or those that a sweep would archive then."""
+    """Select the active memories in a band of age and of strength at `now`, or the ones that a sweep would archive
+    then."""
     found: MemoryQuerySet = Memory.objects.in_scope(scope).active()
     wanted = [due.DUE_SQL] if is_due else []
     parameters: dict[str, Any] = due.bind_parameters(scope.namespace_id, policy, now=now)
@@ -137,7 +140,7 @@ def rows(
 
 
 def leaving(scope: Scope, policy: Policy, *, at: datetime, limit: int) -> list[Leaving]:
-    """At most `limit` memories that a sweep at `at` would archive, the weakest and the soonest expired first."""
+    """Return at most `limit` memories that a sweep at `at` would archive, weakest first."""
     found = {one.memory_id: one for one in due.page(scope.namespace_id, policy, limit=10 * limit, now=at)}
     memories = Memory.objects.in_scope(scope).filter(pk__in=found).defer("terms", "metadata", "content_hash")
     listed = [Leaving(memory, found[memory.pk].rule, found[memory.pk].strength) for memory in memories]
@@ -145,7 +148,7 @@ def leaving(scope: Scope, policy: Policy, *, at: datetime, limit: int) -> list[L
 
 
 def last_sweep(scope: Scope) -> LastSweep | None:
-    """None before the first."""
+    """Return the last sweep; None before the first."""
     jobs = Job.objects.filter(namespace_id=0, schedule=SWEEP_SCHEDULE).exclude(state=JobState.QUEUED)
     with reach.within(NO_NAMESPACE):
         job = jobs.exclude(started_at=None).order_by("-started_at").first()

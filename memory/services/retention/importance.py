@@ -22,7 +22,7 @@ _SAME = 0.0005
 
 
 def rate(namespace_id: int, *, deadline: float) -> int:
-    """Brings the importance of the namespace's memories up to date; returns how many changed.
+    """Bring the importance of the namespace's memories up to date; return how many changed.
 
     An importance that a person has set stays. Ends at `deadline` (of time.monotonic) and continues in the next run.
     """
@@ -36,7 +36,7 @@ def rate(namespace_id: int, *, deadline: float) -> int:
 
 
 def rate_memory(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
-    """Computes the importance of a stored memory and its parts; `memory` carries text, role and terms."""
+    """Compute the importance of a stored memory and its parts; `memory` carries text, role and terms."""
     return importance(
         memory.text,
         memory.role,
@@ -48,14 +48,14 @@ def rate_memory(memory: Memory, learned: Learned, *, small_talk: bool) -> Import
 
 
 def rate_by_policy(memory: Memory, learned: Learned) -> Importance:
-    """Computes the importance of a stored memory and its parts, by the policy that is in force."""
+    """Compute the importance of a stored memory and its parts, by the policy in force."""
     threshold = in_force(memory.namespace_id).policy.worth_threshold
     small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
     return rate_memory(memory, learned, small_talk=small_talk)
 
 
 def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID | None]:
-    """Rates one batch; returns how many memories got another importance, and where the next batch starts."""
+    """Rate one batch; return how many memories got another importance, and where the next batch starts."""
     with transaction.atomic():
         rows = {
             row.memory_id: row

@@ -1,4 +1,4 @@
-"""How a namespace came to its policy, and what the last sweep did under it."""
+"""Reads the history of a namespace's policy, and the results of the last sweep under it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN_VERSIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class VersionOfPolicy:
-    """One version of a policy. `changed`: what was in force before and after, by key, as the audit log has it."""
+    """A version of a policy. `changed`: the values in force before and after, by key, from the audit log."""
 
     number: int
     overrides: Mapping[str, Value]
@@ -47,7 +47,8 @@ class PolicyListEntry:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The last sweep of all, and how many memories of one namespace it archived. `doubted`: it stands still since."""
+    """The last sweep, and how many memories of one namespace it archived. `doubted_at`: since when sweeps are paused
+    because the clock is doubted."""
 
     state: JobState | None
     started_at: datetime | None
@@ -59,7 +60,7 @@ class SweepResult:
 
 
 def standings(access: Access, *, limit: int) -> list[PolicyListEntry]:
-    """The namespaces that the caller reaches, by name, with how far each has a policy of its own."""
+    """Return the namespaces that the caller reaches, by name, each with the number of values that it sets itself."""
     rows = queries.list_policies(None if access.all_namespaces else access.namespace_ids, limit=limit)
     return [
         PolicyListEntry(name, version, len(orjson.loads(overrides).keys() & BY_KEY.keys()), actor, at)
@@ -68,7 +69,7 @@ def standings(access: Access, *, limit: int) -> list[PolicyListEntry]:
 
 
 def versions(scope: Scope) -> list[VersionOfPolicy]:
-    """The newest versions of the namespace's policy, newest first, with what the audit log says they changed."""
+    """Return the newest versions of the namespace's policy, newest first, with their changes from the audit log."""
     rows = list(NamespacePolicy.objects.in_scope(scope).order_by("-version")[:SHOWN_VERSIONS])
     events = AuditLog.objects.in_scope(scope).filter(
         event_type=AuditEvent.POLICY_CHANGE.value, subject__in=[str(row.version) for row in rows]
@@ -88,7 +89,7 @@ def versions(scope: Scope) -> list[VersionOfPolicy]:
 
 
 def last_sweep(scope: Scope, *, now: datetime) -> SweepResult:
-    """When memories were swept last, and what that did in the namespace: counted in the audit log of that time."""
+    """Return the last sweep and its effects in the namespace, counted in the audit log of that time."""
     schedule = next((one for one in schedule_states(now=now) if one.name == SCHEDULE), None)
     mark = UpkeepMark.objects.filter(name=SWEEP).first()
     started = schedule.last_run_at if schedule else None

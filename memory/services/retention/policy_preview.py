@@ -1,4 +1,4 @@
-"""What a change of policy would do now, before it is saved. Nothing is written."""
+"""Previews the effects of a changed policy before it is saved. Writes nothing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ SHOWN = 50
 
 
 def preview(scope: Scope, *, wanted: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """What the next sweep would archive and delete if the namespace set `wanted`, and what it would do as things are.
+    """Return what the next sweep would archive and delete if the namespace set `wanted`, and what it would do without
+    that.
 
     The first SHOWN memories by id are named, with rule and strength. Uses of the last minutes may not be counted yet.
     Raises InvalidInput.
     """
     would_be = propose(wanted)
     policy, present = would_be.policy, governing(scope.namespace_id).effective.policy
-    # Each of these computes the strength of every memory.
+    # Each of these calls computes the strength of every memory, so equal policies are counted only once.
     would = would_do(scope.namespace_id, policy, now=now)
     without_change = would if policy == present else would_do(scope.namespace_id, present, now=now)
     first = due.page(scope.namespace_id, policy, limit=SHOWN, now=now) if would.decayed + would.expired else []

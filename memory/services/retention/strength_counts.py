@@ -1,4 +1,4 @@
-"""How strong the memories of a large namespace are: counted when nobody waits for it, and kept until the next sweep."""
+"""Counts the memories of large namespaces by strength in the background, and keeps the counts until the next sweep."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.faded")
 
-# A sweep comes every hour, and what it counts outlasts one that fails.
+# Sweeps run hourly, so the counts outlast one that fails.
 KEPT_SECONDS = int(timedelta(hours=2).total_seconds())
 _NAME = "faded"
 
 
 @dataclass(frozen=True, slots=True)
 class Faded:
-    """The active memories by strength and age at `grid.at`, how many were due then, and will be SOON after it."""
+    """The active memories by strength and age at `grid.at`, and the numbers due then and SOON after it."""
 
     grid: Grid
     due_now: DueCounts
@@ -37,7 +37,7 @@ class Faded:
 
 
 def count(scope: Scope, policy: Policy, *, now: datetime) -> Faded:
-    """Counts: each memory's strength is computed for it, some seconds for half a million."""
+    """Count now, computing the strength of each memory, which takes some seconds for half a million."""
     return Faded(
         forecast.grid(scope, policy, now=now),
         due.counts(scope.namespace_id, policy, now=now),
@@ -46,7 +46,7 @@ def count(scope: Scope, policy: Policy, *, now: datetime) -> Faded:
 
 
 def count_and_keep(scope: Scope, policy: Policy, *, now: datetime) -> Faded:
-    """Counts, and keeps it for KEPT_SECONDS; with Redis away it is not kept."""
+    """Count now, and keep the counts for KEPT_SECONDS; without Redis they are not kept."""
     counted = count(scope, policy, now=now)
     try:
         figures.keep(
@@ -58,7 +58,7 @@ def count_and_keep(scope: Scope, policy: Policy, *, now: datetime) -> Faded:
 
 
 def read_kept(scope: Scope, policy: Policy) -> Faded | None:
-    """What was counted last under this very policy; None if it is not kept."""
+    """Return the last counts under exactly this policy; None if there are none."""
     try:
         found = figures.read(scope.namespace_id, _NAME)
     except RedisAway:
@@ -74,7 +74,7 @@ def read_kept(scope: Scope, policy: Policy) -> Faded | None:
 
 
 def forget(scope: Scope) -> None:
-    """Has it counted anew, as after a change that staff made and want to see."""
+    """Drop the counts, as after a change of staff who want to see its effect."""
     try:
         figures.forget(scope.namespace_id, _NAME)
     except RedisAway as error:
@@ -82,7 +82,7 @@ def forget(scope: Scope) -> None:
 
 
 def count_large(*, actor: str, now: datetime, seconds: float) -> int:
-    """Counts and keeps the figures of the large namespaces, for about `seconds`; returns of how many."""
+    """Count and keep the figures of the large namespaces, for about `seconds`; return how many namespaces."""
     deadline = time.monotonic() + seconds
     names = dict(Namespace.objects.filter(pk__in=[one for one, _ in list_large()]).values_list("pk", "name"))
     counted = 0
@@ -99,5 +99,5 @@ def _fingerprint(policy: Policy) -> str:
 
 
 def takes_seconds(scope: Scope) -> bool:
-    """Whether the namespace has so many memories that nobody should wait for `count`."""
+    """Return whether the namespace has too many memories to wait for `count`."""
     return is_large(scope)

@@ -1,6 +1,6 @@
-"""Archives what has faded or expired, and deletes packs, evaluations and quarantined text whose time is over.
+"""Archives faded and expired memories, and deletes expired packs, evaluations and quarantined texts.
 
-Archiving takes a memory out of retrieval; nothing of it is lost, and `curation.restore` brings it back.
+Archiving takes a memory out of retrieval; nothing of it is lost, and `memories.edit.restore` brings it back.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from memory.services.tenancy.policy import governing
 from memory.types import Scope
 
 SWEEP = "sweep"
-# Memories that one transaction archives, and packs or evaluations that one deletes.
+# The number of memories that one transaction archives, and of packs or evaluations that one deletes.
 BATCH = 500
-# Where a sweep of all namespaces begins.
+# The position before all namespaces, where a sweep begins.
 ALL = -1
-# Evaluations of datasets are of no namespace.
+# Evaluations of datasets do not belong to a namespace.
 NO_NAMESPACE = Namespace(id=0, name="")
 
 
 @dataclass(frozen=True, slots=True)
 class SweepTally:
-    """What was, or in a dry run would be, done in one namespace. `rated`: memories that got another importance."""
+    """The effects of a sweep, or of a dry run, in one namespace. `rated`: memories that got another importance."""
 
     decayed: int = 0
     expired: int = 0
@@ -59,10 +59,10 @@ class SweepTally:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep did, by namespace (those without a change are left out).
+    """The effects of a sweep by namespace; namespaces without a change are left out.
 
-    `paused` says why it did nothing, `skipped` why it left namespaces out, and `finished` whether it came to the end;
-    otherwise the next one goes on where it ended.
+    `paused`: the reason why it did nothing; `skipped`: the reasons why it left namespaces out; `finished`: whether it
+    completed, otherwise the next one continues where it ended.
     """
 
     namespaces: Mapping[str, SweepTally] = field(default_factory=dict)
@@ -76,9 +76,9 @@ class Swept:
 
 
 def sweep(*, actor: str, now: datetime, seconds: float = float("inf"), accept_clock: bool = False) -> Swept:
-    """Sweeps every namespace, one after the other, for about `seconds`. Run again at once it finds nothing to do.
+    """Sweep every namespace, one after the other, for about `seconds`. Repeated at once, it finds nothing to do.
 
-    One sweep at a time; another does nothing. It does nothing either while the clock cannot be believed
+    Only one sweep works at a time; another one does nothing. Nor does it do anything while the clock cannot be trusted
     (memory.governance.clock), unless `accept_clock` says that it is right.
     """
     deadline = time.monotonic() + seconds
@@ -88,13 +88,13 @@ def sweep(*, actor: str, now: datetime, seconds: float = float("inf"), accept_cl
         problem = _look_at_clock(actor, now=now, accept=accept_clock)
         if problem:
             return Swept(paused=problem, finished=False)
-        # What was used since must not fade for want of a count.
+        # Count recent uses first, so that used memories do not fade.
         usage.count_uses(now=now, seconds=deadline - time.monotonic())
         return _sweep_all(actor, now=now, deadline=deadline)
 
 
 def dry_run(*, now: datetime) -> Swept:
-    """What a sweep would archive and delete now. Writes nothing, and does not ask whether the clock is right."""
+    """Return what a sweep would archive and delete now. Writes nothing, and does not check the clock."""
     tallies: dict[str, SweepTally] = {}
     skipped: dict[str, str] = {}
     for namespace in _namespaces(after=ALL):
@@ -109,7 +109,7 @@ def dry_run(*, now: datetime) -> Swept:
 
 
 def would_do(namespace_id: int, policy: Policy, *, now: datetime) -> SweepTally:
-    """What a sweep under `policy` would archive and delete in the namespace now."""
+    """Return what a sweep under `policy` would archive and delete in the namespace now."""
     counts = due.counts(namespace_id, policy, now=now)
     return SweepTally(
         counts.decayed,
@@ -136,7 +136,7 @@ def _sweep_all(actor: str, *, now: datetime, deadline: float) -> Swept:
             if tally.anything:
                 tallies[namespace.name or "(datasets)"] = tally
         if time.monotonic() >= deadline:
-            # The namespace may not be done: but the next run begins after it, so that a large one cannot starve others.
+            # The namespace may not be done, but the next run begins after it, so that a large one cannot starve others.
             UpkeepMark.objects.filter(name=SWEEP).update(at_namespace=namespace.pk)
             return Swept(tallies, skipped, finished=False)
     UpkeepMark.objects.filter(name=SWEEP).update(at_namespace=ALL)
@@ -146,7 +146,7 @@ def _sweep_all(actor: str, *, now: datetime, deadline: float) -> Swept:
 def _sweep_one(scope: Scope, policy: Policy, *, now: datetime, deadline: float) -> SweepTally:
     rated = importance.rate(scope.namespace_id, deadline=deadline) if scope.namespace_id else 0
     archived: Counter[SweepRule] = Counter()
-    # Every batch asks again: the policy may hold the namespace by then.
+    # Every batch checks again, because the policy may hold the namespace by then.
     after: uuid.UUID | None = due.FIRST if scope.namespace_id and not policy.legal_hold else None
     while after is not None and time.monotonic() < deadline:
         batch, after = _archive_batch(scope, policy, after=after, now=now)
@@ -245,7 +245,7 @@ def _old_packs(namespace_id: int, policy: Policy, *, now: datetime) -> Any:
 
 
 def _old_runs(namespace_id: int, policy: Policy, *, now: datetime) -> Any:
-    """Evaluations that are over and old; one that waits or runs is never deleted."""
+    """Select evaluations that are finished and old; a waiting or running one is never deleted."""
     return EvaluationRun.objects.filter(
         namespace_id=namespace_id,
         created_at__lt=now - timedelta(days=policy.evaluation_days),
@@ -262,21 +262,21 @@ def _record_deleted(scope: Scope, details: dict[str, Any], *, now: datetime) -> 
 
 
 def _namespaces(*, after: int) -> Iterator[Namespace]:
-    """The namespaces behind `after`; of ALL, the datasets, which have none, come first."""
+    """Yield the namespaces after `after`; from ALL on, first the datasets, which have none."""
     if after == ALL:
         yield NO_NAMESPACE
     yield from Namespace.objects.filter(pk__gt=after).order_by("pk").only("id", "name").iterator()
 
 
 def _policy_of(namespace: Namespace) -> tuple[Policy, str]:
-    """What governs the namespace, and why it cannot be swept, if so."""
+    """Return the policy of the namespace, and the reason why it cannot be swept, or ''."""
     found = governing(namespace.pk)
     problem = "; ".join(f"{key} {problem}" for key, problem in found.problems.items())
     return found.effective.policy, problem
 
 
 def _look_at_clock(actor: str, *, now: datetime, accept: bool) -> str:
-    """Remembers what the clock shows; returns why it cannot be believed, if so."""
+    """Store the clock's time; return the reason why it cannot be trusted, or ''."""
     UpkeepMark.objects.get_or_create(name=SWEEP)
     with transaction.atomic():
         mark = UpkeepMark.objects.select_for_update().get(name=SWEEP)

@@ -1,4 +1,4 @@
-"""Background jobs that archive what has faded or expired."""
+"""Background jobs that archive faded and expired memories."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ log = logging.getLogger("memos.tasks")
 
 
 def sweep_memories(*, now: datetime) -> int:
-    """Archives what has faded or expired; returns how many memories. What is left waits for the next sweep.
+    """Archive faded and expired memories; return how many. The rest waits for the next sweep.
 
-    Counts the large namespaces afterwards, for who looks at their decay.
+    Afterwards counts the memories of large namespaces by strength, for the console.
     """
     swept = sweep.sweep(actor=WORKER, now=now, seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
     if swept.paused:

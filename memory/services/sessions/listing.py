@@ -1,4 +1,4 @@
-"""Sessions as people look at them: how long they are, what their summary covers, and what lies in their window."""
+"""Lists sessions for people: their length, the coverage of their summary, and the content of their window."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memory.models.paging import page_of
 from memory.services.recall.window import read_window
 from memory.types import Access, Scope, WindowMessage
 
-# A place in the list: the last message's moment, the namespace's id and the name.
+# A position in the list: the last message's time, the namespace's id and the name.
 Cursor = tuple[datetime, int, str]
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEntry:
-    """A session of the list. `summary`: the newest version's number (0: none); `requested`: one is being made."""
+    """A session in the list. `summary`: the newest version's number (0: none); `requested`: one is being made."""
 
     namespace_id: int
     name: str
@@ -37,7 +37,7 @@ class SessionEntry:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of what belongs to one session besides its turns."""
+    """The numbers of rows that belong to one session besides its turns."""
 
     tokens: int
     summaries: int
@@ -48,7 +48,7 @@ class Counts:
 def list_sessions(
     access: Access, *, prefix: str = "", cursor: Cursor | None = None, limit: int = 50
 ) -> tuple[list[SessionEntry], Cursor | None]:
-    """The sessions whose names begin with `prefix`, newest message first, and the place of the page after."""
+    """Return the sessions whose names begin with `prefix`, newest message first, and the next page's cursor."""
     rows = Session.objects.reachable_by(access)
     if prefix:
         rows = rows.filter(name__startswith=prefix)
@@ -76,16 +76,16 @@ def list_sessions(
 
 
 def biggest(namespace: Namespace, *, limit: int) -> list[Session]:
-    """The longest sessions of a namespace."""
+    """Return the longest sessions of a namespace."""
     rows = Session.objects.filter(namespace=namespace, message_count__gt=0)
     return list(rows.order_by("-message_count", "name")[:limit])
 
 
 def turns(namespace: Namespace, session: str, *, before: int | None, limit: int) -> tuple[list[Memory], int | None]:
-    """The newest turns (those before turn `before`), newest first, and where the page after begins."""
+    """Return the newest turns (before turn `before`), newest first, and where the next page begins."""
     rows = Memory.objects.filter(namespace=namespace, session=session)
     if not session.startswith(SESSION_PREFIX):
-        # Its facts are no turns.
+        # Facts are not turns.
         rows = rows.filter(turn__gt=0)
     if before is not None:
         rows = rows.filter(turn__lt=before)
@@ -94,12 +94,12 @@ def turns(namespace: Namespace, session: str, *, before: int | None, limit: int)
 
 
 def latest_card(namespace: Namespace, session: str) -> Condensation | None:
-    """The newest version of the session's summary."""
+    """Return the newest version of the session's summary."""
     return Condensation.objects.filter(namespace=namespace, session=session).order_by("-number").first()
 
 
 def counts(namespace: Namespace, session: str) -> Counts:
-    """Four counts, each of the session's own rows."""
+    """Count the rows of the session in each table."""
     turns = Memory.objects.filter(namespace=namespace, session=session, turn__gt=0)
     own = {"namespace": namespace, "session": session}
     return Counts(
@@ -111,7 +111,7 @@ def counts(namespace: Namespace, session: str) -> Counts:
 
 
 def note_viewed(scope: Scope, *, session: str, what: str, now: datetime) -> None:
-    """Someone opened a session's texts: `what` says which (turns, summaries)."""
+    """Record that a person opened a session's texts. `what`: which ones (turns, summaries)."""
     audit.record(scope, AuditEvent.SESSION_VIEW, session=session, details={"what": what}, now=now)
 
 
@@ -127,5 +127,5 @@ def _find_summary() -> Coalesce:
 
 
 def window_of(namespace_id: int, session: str) -> list[WindowMessage]:
-    """The messages in a session's window, oldest first. Raises WindowUnavailable."""
+    """Return the messages in a session's window, oldest first. Raises WindowUnavailable."""
     return read_window(namespace_id, session)

@@ -40,9 +40,9 @@ log = logging.getLogger("memos.reset")
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """Counts the deleted rows (or, in a dry run, the rows to delete); `audit` counts events hidden from the listing.
+    """The numbers of deleted rows (or, in a dry run, of rows to delete); `audit` counts events hidden from the listing.
 
-    `memories` counts the chunks of `documents` too; `quarantined` are texts that were waiting for a decision.
+    `memories` includes the chunks of `documents`; `quarantined` are texts that were waiting for a decision.
     """
 
     redis_keys: int
@@ -59,13 +59,13 @@ NOTHING_DELETED = Deleted(0, 0, 0, 0, 0, 0, 0)
 
 
 def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: bool, now: datetime) -> Deleted:
-    """Deletes everything of the session and returns the counts; a dry run only counts.
+    """Delete everything of the session and return the counts; a dry run only counts.
 
     Documents that were given with the session are deleted too, with all their chunks.
 
-    Audit events are append-only: `clear_audit` hides the session's earlier ones from its listing. Raises Conflict when
-    one of the memories or the namespace is under a legal hold, a dry run too; WindowUnavailable, because a reset must
-    delete the window; and NamespaceGone. Nothing is deleted then.
+    Audit events are append-only: `clear_audit` hides the session's earlier ones from its listing. Raises Conflict, even
+    in a dry run, when one of the memories or the namespace is under a legal hold; WindowUnavailable, because a reset
+    must delete the window; and NamespaceGone. Nothing is deleted then.
     """
     memories = Memory.objects.in_scope(scope).in_session(session)
     documents = Document.objects.in_scope(scope).of_session(session)
@@ -86,15 +86,15 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
     with transaction.atomic():
         keep_namespaces([scope])
         holds.refuse_namespace(scope.namespace_id)
-        # Locks the items before the session's row, in the order of a release.
+        # Lock the items before the session's row, in the order of a release.
         quarantined = quarantine.discard_session(scope, session=session, now=now)
         # Writers of the session wait for this row; rows that they add afterwards are not touched.
         _, made = Session.objects.get_or_create(namespace_id=scope.namespace_id, name=session)
         Session.objects.select_for_update().in_scope(scope).get(name=session)
         hidden = events.count() if clear_audit else 0
-        # Locked, so that a new version of one of them waits and then finds it gone.
+        # Lock the documents, so that a new version of one of them waits and then finds it gone.
         identities = list(documents.select_for_update().values_list("id", flat=True))
-        # Deletes files that wait to be read; the others are deleted with their documents.
+        # Delete files that wait to be read; the others are deleted with their documents.
         DocumentFile.objects.in_scope(scope).filter(session=session).delete()
         turns = list(Memory.objects.in_scope(scope).in_session(session).values_list("pk", flat=True))
         chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=identities)
@@ -138,7 +138,8 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
         if made and not hidden:
             # The row was only made to be locked: a session that never existed leaves none.
             Session.objects.in_scope(scope).filter(name=session).delete()
-    # A message between the deletion of the window and the lock is gone from the table, so it must be deleted here, too.
+    # A message that arrived between the deletion of the window and the lock is gone from the table, so delete it here
+    # too.
     try:
         window.forget(scope.namespace_id, session)
     except WindowUnavailable as error:
@@ -157,5 +158,5 @@ def _chunks(scope: Scope, documents: DocumentQuerySet) -> QuerySet[Memory]:
 
 
 def _chunks_elsewhere(scope: Scope, documents: DocumentQuerySet, session: str) -> int:
-    """Counts the chunks of the documents that are not counted as memories of `session` itself."""
+    """Count the chunks of the documents that are not counted as memories of `session` itself."""
     return _chunks(scope, documents).exclude(session=session).count()

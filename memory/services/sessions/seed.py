@@ -1,4 +1,4 @@
-"""Fills a session once with turns that are prepared, and keeps default prompts and tools in place."""
+"""Fills a session once with prepared turns, and keeps default prompts and tools in place."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from memory.types import Idempotency, Ingested, NewMemory, Scope, list_forms
 
 
 def fill_session(scope: Scope, *, session: str, turns: Sequence[NewMemory], reset: bool, now: datetime) -> Ingested:
-    """Remembers `turns` unless the session was filled before and not emptied since (then `replayed` is true).
+    """Remember `turns` unless the session was filled before and not emptied since (then `replayed` is true).
 
-    Works as an Idempotency-Key that names the session and how often it has been reset: two calls at once add the turns
-    once, whatever the turns' dates are, and a reset makes room for a new filling. Raises WindowUnavailable on `reset`.
+    Works as an Idempotency-Key that names the session and how often it was reset: two concurrent calls add the turns
+    once, whatever their dates are, and a reset allows a new filling. Raises WindowUnavailable on `reset`.
     """
     if reset:
         reset_session(scope, session=session, dry_run=False, clear_audit=False, now=now)
@@ -29,7 +29,8 @@ def fill_session(scope: Scope, *, session: str, turns: Sequence[NewMemory], rese
     key = Idempotency(
         principal=f"seed:{scope.namespace_id}",
         key=f"{resets}:{session}",
-        # Not of the turns: their dates differ every day, and their words may with the next version of MemOS.
+        # The key does not depend on the turns: their dates differ every day, and their words may with the next version
+        # of MemOS.
         body_hash="",
         keep_forever=True,
     )
@@ -40,5 +41,5 @@ def fill_session(scope: Scope, *, session: str, turns: Sequence[NewMemory], rese
 
 
 def ensure_procedures(entries: Sequence[Procedure]) -> None:
-    """Stores those of `entries` whose kind, name and version do not exist yet; what staff changed stays as it is."""
+    """Store the `entries` whose kind, name and version do not exist yet; changes of staff stay."""
     Procedure.objects.bulk_create(entries, ignore_conflicts=True)

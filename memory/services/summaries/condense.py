@@ -1,4 +1,4 @@
-"""Makes the summaries of sessions. No LLM is needed; one is used when it is configured."""
+"""Makes the summaries of sessions, with a language model if one is configured."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _READ = (
     "id", "namespace", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by",
     "retired_spans", "content_hash", "review",
 )  # fmt: skip
-# What a summary's details say of who made it and how: by the worker, rolled on from the card before, if there is one.
+# Entries in a summary's details: who made it, and whether it continues an earlier card.
 TRIGGER_SOURCE = "worker"
 ROLLED_ON, FROM_THE_START = "rolling_summary", "first_summary"
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """New turns of a session, in order, the summary they follow, and why they are summarised now.
+    """New turns of a session, in order, the summary that they follow, and the reason to summarise them now.
 
-    `read`: what each of their memories said.
+    `read`: the content hash and retired spans of each memory as it was read.
     """
 
     turns: list[Turn]
@@ -51,14 +51,15 @@ class _Batch:
 def condense_session(
     scope: Scope, *, session: str, now: datetime, refresh: Refresh | None = None
 ) -> list[Condensation]:
-    """Brings a session's summary up to date, at most 40 turns a version; returns the new versions.
+    """Bring a session's summary up to date, at most MEMOS_SUMMARY_BATCH_MESSAGES turns a version; return the new
+    versions.
 
-    What arrives meanwhile is taken in when it is enough for a refresh. Idempotent: with nothing new it changes nothing,
-    and of two runs at once one stores each version.
+    New messages that arrive meanwhile are included when there are enough for a refresh. Idempotent: without new
+    messages nothing changes, and of two concurrent runs only one stores each version.
     """
     refresh = refresh or refresh_of(scope.namespace_id)
     made: list[Condensation] = []
-    # Half the job's time: the other half is for the batch that is begun just before.
+    # Use half the job's time: the other half is for a batch that is begun just before.
     deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     while batch := _next_batch(scope, session, refresh, now=now):
         stored = _store(scope, session, batch, _write_card(scope, batch), refresh, now=now)
@@ -68,7 +69,7 @@ def condense_session(
         if time.monotonic() > deadline:
             queue.enqueue(queue.CONDENSE, scope.namespace_id, session)
             return made
-    # Nothing is left to do for whoever asked until now; a later request stays.
+    # Clear the request that led here; a later request stays.
     Session.objects.in_scope(scope).filter(name=session, summary_requested_at__lte=now).update(
         summary_requested_at=None
     )
@@ -76,9 +77,9 @@ def condense_session(
 
 
 def _next_batch(scope: Scope, session: str, refresh: Refresh, *, now: datetime) -> _Batch | None:
-    """The oldest turns that no summary covers, if they are enough for one, with what of them holds.
+    """Return the oldest turns that no summary covers, with their remaining text; None unless a summary is due.
 
-    Those that are archived or superseded are passed over.
+    Archived and superseded turns are skipped.
     """
     while True:
         state = Session.objects.in_scope(scope).filter(name=session).with_new_tokens().first()
@@ -92,11 +93,11 @@ def _next_batch(scope: Scope, session: str, refresh: Refresh, *, now: datetime) 
             .order_by("turn")
             .only(*_READ)[: settings.MEMOS_SUMMARY_BATCH_MESSAGES]
         )
-        # A card is read as what holds: nothing suspected gets into it.
+        # A card is read as true, so nothing suspected may be included.
         active = [row for row in rows if _may_be_told(row)]
         if active:
             break
-        # Nothing of these turns may be told: they count as covered.
+        # None of these turns may be included: they count as covered.
         Session.objects.in_scope(scope).filter(name=session, summarised_turn=state.summarised_turn).update(
             summarised_turn=rows[-1].turn if rows else state.message_count
         )
@@ -123,7 +124,8 @@ def _write_card(scope: Scope, batch: _Batch) -> Written:
 def _store(
     scope: Scope, session: str, batch: _Batch, written: Written, refresh: Refresh, *, now: datetime
 ) -> Condensation | None:
-    """Keeps the version, unless another run has covered its turns, or they or the card before changed meanwhile."""
+    """Store the version, unless another run has covered its turns, or the turns or the previous card changed
+    meanwhile."""
     with transaction.atomic():
         state = Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
         sources = [turn.id for turn in batch.turns]
@@ -133,12 +135,12 @@ def _store(
         }
         if state is None or state.summarised_turn != batch.after_turn or present != batch.read:
             return None
-        # An erasure takes cards away, and one that was stale is made anew: what was rolled on from it must not bring
-        # that back.
+        # An erasure deletes cards, and a stale card is made again: a card based on the former one must not bring its
+        # content back.
         newest = Condensation.objects.in_scope(scope).filter(session=session).order_by("-number").first()
         if newest != batch.previous:
             return None
-        # Sources stay beside the card: an agent that is handed the card does not pay for ids.
+        # Sources are stored apart from the card, so that an agent that gets the card does not pay for ids.
         text = orjson.dumps({name: value for name, value in written.card.items() if name != "sources"}).decode()
         stored = Condensation.objects.create(
             namespace_id=scope.namespace_id,

@@ -1,4 +1,4 @@
-"""When a session's summary is brought up to date, and asking for it."""
+"""Decides when a session's summary is due again, and requests it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """A summary is due again after so many new messages, or those of so many tokens, or when a session that has a
-    summary has been quiet for `idle` (None: never) with anything new.
-    """
+    """The limits after which a summary is due again: the number of new messages, their tokens, and the idle time after
+    which any new message of a session with a summary counts (None: never)."""
 
     messages: int
     tokens: int
     idle: timedelta | None
 
     def reason(self, session: Session, *, new_tokens: int, now: datetime) -> SummaryTrigger | None:
-        """Why a summary of `session` is due; None while it is not. Without a summary one is due with the first message.
+        """Return why a summary of `session` is due; None while it is not. A first summary is due with the first
+        message.
 
-        `new_tokens` are those of the messages that the summary does not cover.
+        `new_tokens`: the tokens of the messages that the summary does not cover.
         """
         if session.unsummarised < 1:
             return None
@@ -47,7 +47,8 @@ class Refresh:
         return None
 
     def due(self, now: datetime) -> Q:
-        """The sessions `with_new_tokens` whose summary is due again; those without one need as many messages."""
+        """Return the condition that a session `with_new_tokens` is due; one without a summary needs as many
+        messages."""
         due = Q(message_count__gte=F("summarised_turn") + self.messages) | Q(new_tokens__gte=self.tokens)
         if self.idle is not None:
             due |= Q(summarised_turn__gt=0, last_message_at__lt=now - self.idle)
@@ -55,12 +56,12 @@ class Refresh:
 
 
 def read_refresh_settings() -> Refresh:
-    """Returns what MEMOS_POLICY says, for namespaces without a policy of their own."""
+    """Return the limits of MEMOS_POLICY, for namespaces that have no policy."""
     return _refresh_by(Policy.of(settings.MEMOS_POLICY))
 
 
 def refresh_of(namespace_id: int) -> Refresh:
-    """Returns what the namespace's policy says."""
+    """Return the limits of the namespace's policy."""
     return _refresh_by(in_force(namespace_id).policy)
 
 
@@ -72,10 +73,10 @@ def _refresh_by(policy: Policy) -> Refresh:
 def request_if_due(
     scope: Scope, *, session: str, has_summary: bool, now: datetime, refresh: Refresh | None = None
 ) -> bool:
-    """Queues a summary when the session has none yet, or when it is due again; call it inside a transaction.
+    """Queue a summary when the session has none yet, or when it is due again; to be called in a transaction.
 
-    Single flight: the claim is one conditional UPDATE of the session's row, so of many callers one queues. A claim that
-    nobody fulfilled is void after half a minute.
+    Returns whether it was queued. The claim is one conditional UPDATE of the session's row, so only one of many
+    concurrent callers queues. A claim without a result expires after MEMOS_SUMMARY_LOCK_SECONDS.
     """
     sessions = Session.objects.in_scope(scope).filter(name=session)
     if has_summary:
@@ -89,7 +90,7 @@ def request_if_due(
 
 
 def request_each(namespace_id: int, sessions: Collection[str], *, now: datetime) -> None:
-    """As `request_if_due` with a summary, of several sessions at once, that have enough new messages."""
+    """Queue the summaries of those of several sessions that have enough new messages. See `request_if_due`."""
     claimed = claim_summaries(
         namespace_id,
         sessions,
@@ -102,10 +103,9 @@ def request_each(namespace_id: int, sessions: Collection[str], *, now: datetime)
 
 
 def request_overdue(*, now: datetime, limit: int = 500, refresh: Refresh | None = None) -> int:
-    """Queues the summaries of sessions that are due and have waited longer than a job takes; returns how many.
+    """Queue the summaries of sessions that are due and have waited longer than a job takes; return how many.
 
-    It finds the sessions that have gone quiet, and is the safety net behind `request_if_due`: those whose job was lost
-    or given up.
+    It finds sessions that have gone quiet, and sessions whose job was lost or given up.
     """
     sessions = Session.objects.across_namespaces().with_new_tokens()
     sessions = sessions.filter(_is_unclaimed(now), last_message_at__lt=_earliest_claim(now))

@@ -1,9 +1,9 @@
-"""Keeps summaries from repeating what was archived or corrected, or no longer holds: such lines are left out at once,
-and rewritten soon after.
+"""Keeps summaries from repeating memories that were archived or corrected, or no longer hold: their lines are left out
+at once, and rewritten soon after.
 
 A memory that leaves search, comes back or says something else is marked (`mark`) in the same transaction. While the
 mark exists, no line made from the memory is returned (`without`); a job writes a new version (`renew`) and removes the
-mark. Former versions stay as they were, and so do packs: they record what was returned.
+mark. Former versions stay as they were, and so do packs, because they record what was returned.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
 from memory.types import Scope
 
-# Tries to renew a session whose memories change meanwhile.
+# The number of attempts to renew a session whose memories change meanwhile.
 _TRIES = 3
 
 
 def mark(memories: Sequence[Memory]) -> None:
-    """Marks memories, inside the transaction that changes them, because summaries may repeat their former text.
+    """Mark memories, inside the transaction that changes them, because summaries may repeat their former text.
 
-    What rests on them (facts, preferences, replies) follows them.
+    Facts, preferences and replies that rest on them follow them.
     """
     ask_to_follow(memories)
     turns = [memory for memory in memories if memory.turn > 0]
@@ -52,10 +52,10 @@ def mark(memories: Sequence[Memory]) -> None:
 
 
 def without(card: Mapping[str, Any], stale: Collection[str]) -> dict[str, Any]:
-    """Returns the card without the lines that were made from `stale` memories (ids), or that name no source.
+    """Return the card without lines that were made from `stale` memories (ids), or that name no source.
 
-    Its shell commands and its excerpt, which name none, are left out, too. `sources` of the card has for each bucket
-    the ids behind each line, and is cut alike.
+    Its shell commands and its excerpt, which have no sources, are left out too. The card's `sources`, which have the
+    ids behind each line by bucket, are cut in the same way.
     """
     sound = {
         bucket: [
@@ -74,7 +74,7 @@ def without(card: Mapping[str, Any], stale: Collection[str]) -> dict[str, Any]:
 
 
 def renew(scope: Scope, *, session: str, now: datetime) -> Condensation | None:
-    """Rewrites the session's newest summary from the current text of its marked memories; None: nothing to change.
+    """Rewrite the session's newest summary from the current text of its marked memories; None if nothing changes.
 
     Idempotent. Raises Conflict when the memories are changed repeatedly meanwhile: the job is tried again.
     """
@@ -95,7 +95,7 @@ def renew(scope: Scope, *, session: str, now: datetime) -> Condensation | None:
 
 @dataclass(frozen=True, slots=True)
 class _Stale:
-    """Holds a summary to rewrite. `read`: the marked memories as they were read; `turns`: the sources of new lines."""
+    """A summary to rewrite. `read`: the marked memories as they were read; `turns`: the sources of new lines."""
 
     card: Condensation
     read: dict[UUID, tuple[datetime, int | None]]
@@ -104,9 +104,11 @@ class _Stale:
 
 
 def _look(scope: Scope, session: str) -> _Stale | None:
-    """Finds the summary to rewrite; None, and removes the marks, when no summary is made from the marked memories."""
+    """Find the summary to rewrite; return None when no summary is made from the marked memories, and remove the marks
+    then."""
     with transaction.atomic():
-        # A writer of a version holds this row: its version is seen here, or it reads the memories as they are now.
+        # A writer of a version locks this row: either its version is seen here, or it reads the memories as they are
+        # now.
         Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
         read, card = _read(scope, session), _newest(scope, session)
         if not read:
@@ -137,7 +139,7 @@ def _look(scope: Scope, session: str) -> _Stale | None:
 
 
 def _write(stale: _Stale) -> Written | None:
-    """Writes the new card; None when it is the same as before."""
+    """Write the new card; None when it is the same as before."""
     whole = card_with_sources(stale.card)
     written = Written(stale.kept, stale.card.method, {})
     if stale.turns:
@@ -188,14 +190,14 @@ def _marks(scope: Scope, session: str) -> Any:
 
 
 def _read(scope: Scope, session: str) -> dict[UUID, tuple[datetime, int | None]]:
-    """Returns the marked memories: when each was marked, and its revision (None: it is gone)."""
+    """Return the marked memories: when each was marked, and its revision (None: it is gone)."""
     marked = dict(_marks(scope, session).values_list("memory_id", "created_at"))
     revisions = dict(Memory.objects.in_scope(scope).filter(pk__in=marked).values_list("pk", "revision"))
     return {identity: (at, revisions.get(identity)) for identity, at in marked.items()}
 
 
 def _unmark(scope: Scope, session: str, read: Mapping[UUID, tuple[datetime, int | None]]) -> None:
-    """Removes the marks that are as they were read; a mark that is being set again is skipped and stays."""
+    """Remove the marks that are unchanged since they were read; a mark that is being set again is skipped and stays."""
     free = _marks(scope, session).select_for_update(skip_locked=True).values_list("memory_id", "created_at")
     done = [identity for identity, at in free if identity in read and read[identity][0] == at]
     _marks(scope, session).filter(memory_id__in=done).delete()
@@ -206,15 +208,15 @@ def _newest(scope: Scope, session: str) -> Condensation | None:
 
 
 def _lines(card: Mapping[str, Any], sources: Mapping[str, Any], bucket: str) -> list[tuple[str, list[str]]]:
-    """Returns the lines of a bucket, each with the memories behind it."""
+    """Return the lines of a bucket, each with the memories behind it."""
     behind = list(sources.get(bucket) or ())
     lines = list(card.get(bucket) or ())
     return [(line, list(ids)) for line, ids in zip(lines, behind + [[]] * (len(lines) - len(behind)), strict=False)]
 
 
 def _texts(scope: Scope, read: Collection[UUID]) -> tuple[list[str], list[str]]:
-    """Returns the whole texts of marked memories of which something is gone, and what they said before they were
-    corrected; and the remaining texts of them all."""
+    """Return the removed texts (whole texts of marked memories that lost a part, and former versions), and the
+    remaining texts."""
     rows = list(Memory.objects.in_scope(scope).filter(pk__in=list(read)))
     former = MemoryVersion.objects.in_scope(scope).filter(memory_id__in=list(read))
     holding = {row.pk: row for row in rows if row.state == MemoryState.ACTIVE and not row.superseded_by}
@@ -223,12 +225,12 @@ def _texts(scope: Scope, read: Collection[UUID]) -> tuple[list[str], list[str]]:
 
 
 def _quotes(line: str, gone: Collection[str], left: Collection[str]) -> bool:
-    """Tells whether only removed texts contain the words of a line without sources."""
+    """Return whether only removed texts contain the words of a line without sources."""
     return _only_in(line.split(": ", 1)[-1].rstrip("…."), gone, left)
 
 
 def _only_in(line: str, gone: Collection[str], left: Collection[str]) -> bool:
-    """Tells whether only removed texts contain these words."""
+    """Return whether only removed texts contain these words."""
     words = " ".join(line.split())
     if not words:
         return False

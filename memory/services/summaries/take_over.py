@@ -1,4 +1,4 @@
-"""Takes summaries of sessions over from a cube's file, in every version. Inside the caller's transaction."""
+"""Restores summaries of sessions from a cube's file, in every version. Inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from memory.types import Scope
 
 
 def take_over_summaries(scope: Scope, summaries: Sequence[tuple[Condensation, int]]) -> tuple[int, int, int]:
-    """Keeps summaries, each given with how many turns there were where it comes from up to the last that it covers;
-    returns how many are new, how many are there already, and how many are left out.
+    """Store summaries, each given with the number of turns that it covered at its origin; return how many are new, how
+    many exist, and how many are left out.
 
-    Left out are those of sessions that have a summary of their own or not the same turns here, for some were erased,
-    kept out or numbered otherwise, and those that the gate does not let in as they are. Summaries of these sessions are
-    made anew from the turns.
+    Summaries are left out if their session has its own summaries or not the same turns here (because some were erased,
+    refused or renumbered), and if the gate would change them. These sessions are summarised again from their turns.
     """
     rows = Condensation.objects.in_scope(scope).filter(session__in={one.session for one, _ in summaries})
     known = {(session, number): pk for session, number, pk in rows.values_list("session", "number", "pk")}
@@ -56,10 +55,10 @@ def _may_be_kept(scope: Scope, summary: Condensation, turns: int) -> bool:
 
 
 def list_sources(item_sources: Mapping[str, Any]) -> set[uuid.UUID]:
-    """The memories behind the items of a card."""
+    """Return the memories behind the items of a card."""
     return {uuid.UUID(identity) for bucket in item_sources.values() for items in bucket for identity in items}
 
 
 def _gate_of(scope: Scope) -> GatePolicy:
-    """A card is a document's kind of text: whether it is worth keeping was decided when it was made."""
+    """Return the gate's policy for cards, which, like documents, were judged worth keeping when they were made."""
     return replace(in_force(scope.namespace_id).gate, worth_threshold=0.0)

@@ -13,10 +13,10 @@ request_missing_summaries = refresh.request_overdue
 
 
 def condense_session(namespace_id: int, session: str, *, now: datetime) -> int:
-    """Brings one session's summary up to date; returns how many versions that made."""
+    """Bring one session's summary up to date; return how many versions that made."""
     return len(condense.condense_session(scope_of(namespace_id), session=session, now=now))
 
 
 def renew_summary(namespace_id: int, session: str, *, now: datetime) -> bool:
-    """Makes a session's summary again of which something holds no longer; returns whether that changed it."""
+    """Make a session's summary again after a part of it no longer holds; return whether that changed it."""
     return stale.renew(scope_of(namespace_id), session=session, now=now) is not None

@@ -1,4 +1,4 @@
-"""Writes a session's card from turns: by the language model when one is configured, else by the extractor."""
+"""Writes a session's card from turns: with the language model if one is configured, else with the extractor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXTRACTIVE = "extractive"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A card, what wrote it, and what is to be said of that; of a model that wrote none: which, and why not."""
+    """A card, its writer, and details; after a failed model: which one, and why it failed."""
 
     card: dict[str, Any]
     method: str
@@ -35,9 +35,9 @@ class Written:
 def write_card(
     turns: Sequence[Turn], *, previous: Mapping[str, Any] | None, model: str = "", max_tokens: int | None = None
 ) -> Written:
-    """The card of `turns` after the `previous` one, and what wrote it.
+    """Write the card of `turns` after the `previous` one.
 
-    `model` in place of that of the settings; `max_tokens` is for the extractor.
+    `model` overrides that of the settings; `max_tokens` is for the extractor.
     """
     llm = find_card_writer(model)
     details: dict[str, Any] = {}
@@ -54,12 +54,12 @@ def write_card(
 
 
 def turn_of(memory: Memory) -> Turn:
-    """Returns what of a memory holds, as a turn to be condensed, told in the namespace's zone."""
+    """Return the part of a memory that holds, as a turn to be condensed, with the time in the namespace's zone."""
     said = in_zone(memory.occurred_at, zone_of(memory.namespace_id))
     return Turn(str(memory.pk), memory.live, memory.role, memory.speaker, said)
 
 
 def card_with_sources(summary: Condensation) -> dict[str, Any]:
-    """A stored card, with the memories behind each of its items under `sources`."""
+    """Return a stored card, with the memories behind each of its items under `sources`."""
     card: dict[str, Any] = orjson.loads(summary.condensed_text)
     return {**card, "sources": summary.item_sources}

@@ -1,4 +1,4 @@
-"""Takes a namespace away that was made for a file (an upload, an import, a load) and that nothing came into."""
+"""Removes a namespace that was created for a file (an upload, an import, a load) if nothing was stored in it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from memory.models import (
 from memory.services.tenancy.namespaces import existing_scope
 from memory.types import Access, Scope
 
-# Of a load's options: the name of the namespace that was made for it.
+# The option of a load with the name of the namespace that was created for it.
 MADE = "made_namespace"
-# What tells of files and requests, counters that are 0: a namespace that has nothing else is empty.
+# Records of files and requests, and zero counters: a namespace with nothing else is empty.
 _OF_FILES = (
     AuditLog, AuditSeal, AuditWords, CubeFilePart, ImportPart, Job, NamespaceStat, RequestMinute,
 )  # fmt: skip
@@ -38,10 +38,10 @@ _REFUSED = ~Q(problem="") | Q(cancelled_at__isnull=False)
 
 @contextmanager
 def fill_namespace(access: Access, *, name: str) -> Iterator[Scope]:
-    """The scope of the namespace `name`. One that is not there yet is made, and goes again at the end, whatever ends
-    it, when nothing came into it; one that was there stays as it is.
+    """Yield the scope of the namespace `name`, which is created if it does not exist.
 
-    For a caller who may make namespaces, outside of a transaction. Raises NotFound for who does not reach it.
+    A created namespace that is still empty at the end is removed again, even after an error. For a caller who may
+    create namespaces, outside of a transaction. Raises NotFound for a caller who does not reach it.
     """
     scope, is_new = existing_scope(access, name=name), False
     if scope is None:
@@ -56,9 +56,8 @@ def fill_namespace(access: Access, *, name: str) -> Iterator[Scope]:
 
 
 def was_made_for_file(namespace_id: int) -> bool:
-    """Whether the namespace was made for a file that is not over: another that is announced takes it away, too, if it
-    is the last. The caller has locked the namespace.
-    """
+    """Return whether the namespace was created for an unfinished file, the last of which removes it. The caller has
+    locked the namespace."""
     return (
         Upload.objects.filter(namespace_id=namespace_id, made_namespace=True).exists()
         or CubeFile.objects.filter(_OPEN, namespace_id=namespace_id, options__has_key=MADE).exists()
@@ -67,18 +66,18 @@ def was_made_for_file(namespace_id: int) -> bool:
 
 
 def lock_to_remove(namespace_id: int) -> bool:
-    """Keeps others from storing in the namespace until the caller's transaction ends; False if it is gone.
+    """Prevent others from storing in the namespace until the caller's transaction ends; return False if it is gone.
 
-    Whoever removes rows of uploads and then the namespace locks this first, as those do who use an upload.
+    Code that removes rows of uploads and then the namespace locks this first, as code that uses an upload does.
     """
     return bool(Namespace.objects.select_for_update().filter(pk=namespace_id))
 
 
 def remove_if_empty(namespace_id: int) -> bool:
-    """Deletes the namespace unless somebody keeps or has announced something in it.
+    """Delete the namespace unless something is stored or announced in it; return whether it was deleted.
 
-    What is told of a load or import that came to nothing, and its audit events, stay. Inside the caller's transaction;
-    whoever stores the first thing in it meanwhile waits for that to end.
+    Records of a failed load or import, and audit events, stay. Inside the caller's transaction; writers that store the
+    first row in it meanwhile wait for that to end.
     """
     if not lock_to_remove(namespace_id) or Namespace.objects.filter(pk=namespace_id).exclude(description="").exists():
         return False
@@ -93,7 +92,7 @@ def remove_if_empty(namespace_id: int) -> bool:
 
 
 def _list_tables() -> list[type[models.Model]]:
-    """The tables that have a namespace's rows."""
+    """Return the models whose rows belong to a namespace."""
     return [
         model
         for model in apps.get_models(include_auto_created=True)

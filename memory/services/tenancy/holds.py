@@ -1,13 +1,14 @@
-"""Legal holds: what is under one is not deleted, not archived, and goes on saying what it says.
+"""Enforces legal holds: a memory under one is not deleted, not archived, and its content does not change.
 
-A memory is held by itself (`exemptions.exempt`) or by its namespace's policy (`legal_hold`). Whatever deletes, archives
-or rewrites memories asks here, inside its transaction and with the memories' rows locked: who places a hold locks them
-too, so a hold is either seen, or placed on what is gone. `tests/contracts/test_holds.py` finds what does not ask.
+A memory is under a hold by itself (`exemptions.exempt`) or by its namespace's policy (`legal_hold`). Code that deletes,
+archives or rewrites memories asks here, inside its transaction and with the memories' rows locked. Placing a hold locks
+them too, so a hold is either seen, or placed on memories that are gone. `tests/contracts/test_holds.py` finds code that
+does not ask.
 
-A hold lets pass what takes nothing away and can be undone: superseding and the retiring of statements (they leave
-search, the text stays as it is and `supersession.reinstate` brings it back), restoring, pins, opinions, importance, the
-review list, vectors and index terms made anew, links, entities (a merge renames those, never a memory), and context
-packs and summaries as long as the policy itself does not hold the namespace.
+A hold permits changes that take nothing away and can be undone: superseding and the retiring of statements (they leave
+search, but the text stays and `memories.reinstate` brings it back), restoring, pins, opinions, importance, the
+review list, new vectors and index terms, links, entities (a merge renames those, never a memory), and context packs and
+summaries as long as the policy itself does not hold the namespace.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from memory.errors import Conflict
 from memory.models import Memory, MemoryUpkeep, Namespace
 from memory.services.tenancy.policy import lock_policy
 
-# What a memory says.
+# The fields that make up a memory's content.
 SAID = frozenset({"text", "metadata", "speaker", "occurred_at"})
 _NAMED = 100
 
 
 def on_namespace(namespace_id: int) -> bool:
-    """Whether the policy holds the namespace; it stays so until the caller's transaction ends."""
+    """Return whether the policy holds the namespace, which cannot change until the caller's transaction ends."""
     return lock_policy(namespace_id).legal_hold
 
 
 def under_hold(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> Collection[uuid.UUID]:
-    """Those of the memories that are under a legal hold: their own, or their namespace's by its policy."""
+    """Return the memories that are under a legal hold: by themselves, or by their namespace's policy."""
     return memory_ids if on_namespace(namespace_id) else _list_own_holds(namespace_id, memory_ids)
 
 
 def refuse(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> None:
-    """Raises Conflict when one of the memories, locked by the caller, is under a legal hold."""
+    """Raise Conflict when one of the memories, locked by the caller, is under a legal hold."""
     refuse_namespace(namespace_id)
     if held := _list_own_holds(namespace_id, memory_ids):
         raise Conflict(
@@ -48,7 +49,7 @@ def refuse(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> None:
 
 
 def refuse_namespace(namespace_id: int) -> None:
-    """Raises Conflict when the policy holds the namespace."""
+    """Raise Conflict when the policy holds the namespace."""
     if on_namespace(namespace_id):
         name = Namespace.objects.values_list("name", flat=True).get(pk=namespace_id)
         raise Conflict(
@@ -59,7 +60,7 @@ def refuse_namespace(namespace_id: int) -> None:
 
 
 def lock_free(namespace_id: int, memories: QuerySet[Memory]) -> None:
-    """Locks memories of the namespace in the order of their ids. Raises Conflict when one is under a legal hold."""
+    """Lock memories of the namespace in the order of their ids. Raises Conflict when one is under a legal hold."""
     rows = memories.order_by("pk").select_for_update(of=("self",))
     refuse(namespace_id, list(rows.values_list("pk", flat=True)))
 

@@ -1,4 +1,4 @@
-"""Answers already given: a repeated write gets the first one's. Kept for a day, then forgotten."""
+"""Stores the answers to requests with an Idempotency-Key for a day, so that a repeated write gets the first answer."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from memory.models import IdempotencyRecord
 from memory.models.keys import new_id
 from memory.types import Idempotency
 
-# How long an Idempotency-Key is remembered.
+# The time for which an Idempotency-Key is remembered.
 REMEMBERED_HOURS = 24
-# Stands for the body's hash when what the body wrote was erased: a hash tells of a short text what it was.
+# Replaces the body's hash when the written data were erased, because the hash of a short text reveals it.
 ERASED = ""
 
 Made = TypeVar("Made")
 
 
 def find_answer(idempotency: Idempotency) -> IdempotencyRecord | None:
-    """What was answered to this key, if anything. Raises IdempotencyConflict when that was to another body.
+    """Return the record of this key, if any. Raises IdempotencyConflict when it was used with another body.
 
-    What was erased since is not written again by a repeat: any body gets the answer that was given.
+    Once the written data are erased, any body gets the former answer, so that a repeat does not write them again.
     """
     record = IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key).first()
     if record is not None and record.body_hash not in (idempotency.body_hash, ERASED):
@@ -41,9 +41,9 @@ def find_answer(idempotency: Idempotency) -> IdempotencyRecord | None:
 def claim(
     idempotency: Idempotency, *, memory_ids: Sequence[uuid.UUID], answer: dict[str, Any] | None = None, now: datetime
 ) -> bool:
-    """Keeps the answer in the current transaction; False when a request that ran beside this one has kept one.
+    """Store the answer in the current transaction; return False when a concurrent request has stored one.
 
-    `memory_ids` are new: they tell this claim from another's.
+    `memory_ids` are new, and so distinguish this claim from another one.
     """
     ids = [str(value) for value in memory_ids]
     IdempotencyRecord.objects.bulk_create(
@@ -72,13 +72,15 @@ def make_once(
     find: Callable[[uuid.UUID], Made],
     now: datetime,
 ) -> Made:
-    """What `make` makes, in a transaction; for a key that came before what it made then, as `find` finds it now.
+    """Return the result of `make`, run in a transaction; for a repeated key, return the former result as `find` finds
+    it now.
 
-    `identify` gives the id by which it is found. Raises IdempotencyConflict, and what `make` and `find` raise.
+    `identify` gives the id for `find`. Raises IdempotencyConflict, and what `make` and `find` raise.
     """
     if idempotency is None:
         return make()
-    # An erasure does not find it by the memories that came of it: without the server's secret the hash tells nothing.
+    # An erasure does not find this record by the memories made from it: without the server's secret, the hash reveals
+    # nothing.
     sealed = salted_hmac("memos.idempotency", idempotency.body_hash, algorithm="sha256").hexdigest()
     idempotency = replace(idempotency, body_hash=sealed)
     if record := find_answer(idempotency):
@@ -94,11 +96,11 @@ def make_once(
 
 
 def amend(idempotency: Idempotency, **changes: Any) -> None:
-    """Changes fields of the answer that was kept: what is known only after the claim."""
+    """Change fields of the stored answer that are known only after the claim."""
     IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key).update(**changes)
 
 
 def forget_old(*, now: datetime) -> int:
-    """Deletes the records whose time is over; returns how many."""
+    """Delete expired records; return how many."""
     oldest = now - timedelta(hours=REMEMBERED_HOURS)
     return IdempotencyRecord.objects.filter(keep_forever=False, created_at__lt=oldest).delete()[0]

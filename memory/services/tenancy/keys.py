@@ -1,4 +1,4 @@
-"""API keys: issued once, never shown again, revoked for good."""
+"""Manages API keys: issued once, never shown again, revoked for good."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def issue_key(
     budget: Budget | None = None,
     owner: User | None = None,
 ) -> tuple[ApiKey, str]:
-    """Makes a key and returns it with its token, which is stored nowhere. Raises InvalidInput.
+    """Create a key; return it with its token, which is not stored. Raises InvalidInput.
 
-    It reaches `namespaces` and those of `namespace_names`, which are made with it where they are new. Requests that
-    name no namespace get `default_namespace`: left out, the only one that it reaches, DEFAULT where it reaches all, and
-    none where it reaches several.
-    `owner`: the user whose key it is, which reaches what is shared with them as well.
+    It reaches `namespaces` and those named in `namespace_names`, which are created if they are new. Requests that name
+    no namespace get `default_namespace`; if omitted, that is the only one that the key reaches, DEFAULT for a key that
+    reaches all, and none for a key that reaches several. `owner`: the user whose key it is; it also reaches the cubes
+    shared with them.
     """
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARS or "\0" in name:
@@ -113,7 +113,7 @@ def issue_key(
 
 
 def find_key(access: Access, *, prefix: str) -> ApiKey:
-    """The key that begins with `prefix`, with or without its mark, and opens nothing beyond what the caller reaches.
+    """Return the key with this prefix, with or without its mark, if it reaches nothing beyond the caller's reach.
 
     Raises NotFound.
     """
@@ -129,7 +129,7 @@ def find_key(access: Access, *, prefix: str) -> ApiKey:
 
 
 def list_keys_of(access: Access, *, user_id: uuid.UUID) -> list[ApiKey]:
-    """The keys of a user, the newest first, that open nothing beyond what the caller reaches."""
+    """Return the user's keys that reach nothing beyond the caller's reach, newest first."""
     keys = ApiKey.objects.filter(owner_id=user_id).defer("digest").prefetch_related("namespaces")
     reached = (
         key
@@ -141,9 +141,10 @@ def list_keys_of(access: Access, *, user_id: uuid.UUID) -> list[ApiKey]:
 
 
 def set_owner(*, key_id: int, owner: User | None, actor: str, now: datetime) -> bool:
-    """Says whose key it is; False when it was so already. What is shared with the owner it reaches from now on.
+    """Set the owner of a key, which then also reaches the cubes shared with them; return False if that is the owner
+    already.
 
-    Raises NotFound, and Conflict for a key that is revoked.
+    Raises NotFound, and Conflict for a revoked key.
     """
     with transaction.atomic():
         key = ApiKey.objects.select_for_update().filter(pk=key_id).first()
@@ -171,7 +172,7 @@ def set_owner(*, key_id: int, owner: User | None, actor: str, now: datetime) -> 
 
 
 def revoke_key(*, key_id: int, actor: str, now: datetime) -> bool:
-    """Ends a key for good; False when it was revoked already. Raises NotFound."""
+    """Revoke a key for good; return False if it was revoked already. Raises NotFound."""
     with transaction.atomic():
         key = ApiKey.objects.select_for_update().filter(pk=key_id).first()
         if key is None:
@@ -190,13 +191,13 @@ def revoke_key(*, key_id: int, actor: str, now: datetime) -> bool:
     try:
         ledger.note_revoked(key)
     except LedgerUnavailable as away:
-        # The key is revoked all the same; the next backup takes it down.
+        # The key is revoked anyway; the next backup adds it to the ledger.
         log.warning("a revoked key is not in the erasure ledger", extra={"key": str(key), "reason": away.message})
     return True
 
 
 def check_budget(budget: Budget) -> None:
-    """Raises InvalidInput for a budget with a negative limit, or a soft one that never warns."""
+    """Raise InvalidInput for a budget with a negative limit, or a soft one that never warns."""
     for limit in budget.limits():
         if not 0 < limit.most < 10**8 * (1 if limit.unit == "usd" else 10**7):
             field = f"budget_{'hard' if limit.hard else 'soft'}_{limit.unit}"
@@ -206,7 +207,7 @@ def check_budget(budget: Budget) -> None:
 
 
 def check_scopes(scopes: Collection[str]) -> list[str]:
-    """The scopes in their usual order, each once. Raises InvalidInput for none or an unknown one."""
+    """Return the scopes in their usual order, each once. Raises InvalidInput for none or an unknown one."""
     unknown = sorted(set(scopes) - set(AccessScope.values))
     if unknown or not scopes:
         raise InvalidInput(

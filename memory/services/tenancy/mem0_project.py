@@ -16,12 +16,12 @@ from memory.types import Scope
 
 
 def read_project(scope: Scope) -> dict[str, Any]:
-    """Returns the settings that were stored. Raises NamespaceGone."""
+    """Return the stored settings. Raises NamespaceGone."""
     return _find(scope).mem0_project
 
 
 def change_project(scope: Scope, *, wanted: Mapping[str, Any], now: datetime) -> None:
-    """Stores these settings and leaves the others as they are. Raises NamespaceGone."""
+    """Store these settings and leave the others as they are. Raises NamespaceGone."""
     with transaction.atomic():
         namespace = _find(scope, lock=True)
         namespace.mem0_project = {**namespace.mem0_project, **wanted}

@@ -1,4 +1,4 @@
-"""Finds a caller's namespace, or says that there is none: the same words for an absent one and another tenant's."""
+"""Finds a caller's namespace, with the same error for a missing one and for another tenant's."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from memory.models import Namespace
 from memory.models.queries import tenancy as queries
 from memory.types import Access, Scope
 
-# How long a process goes on with the id that it knows of a name. Ids are never given to another namespace.
+# The time for which a process uses the id that it knows for a name. Ids are never reused for another namespace.
 KNOWN_SECONDS = 2.0
 LISTED_NAMESPACES = 20
-# The namespace of the first key, and of other callers that reach all, where a request names none.
+# The namespace for requests that name none, of the first key and of other callers that reach all.
 DEFAULT = "default"
-# What programs write for a name that they do not have: no namespace is made of it.
+# Placeholders that programs send for a missing name: no namespace is created for them.
 NO_NAMES = frozenset({"", "null", "none", "undefined"})
 
 
-# By name; a name that no namespace has is not known.
+# Ids by name; names without a namespace are not cached.
 _ids: Cache[str, int] = for_seconds(KNOWN_SECONDS)
 
 
 def scope_for(access: Access, *, name: str, request_id: str = "", create: bool = True) -> Scope:
-    """The scope of the namespace `name`.
+    """Return the scope of the namespace `name`.
 
-    With `create`, a caller who may reach every namespace and may write makes a new one by naming it. Raises NotFound,
-    and InvalidInput for a name that stands for none.
+    With `create`, a caller who may reach every namespace and may write creates a new one by naming it. Raises NotFound,
+    and InvalidInput for a placeholder.
     """
     identity = _identity(access, name)
     if identity is None and create and access.all_namespaces and access.may(AccessScope.WRITE):
@@ -42,9 +42,9 @@ def scope_for(access: Access, *, name: str, request_id: str = "", create: bool =
 
 
 def existing_scope(access: Access, *, name: str, request_id: str = "") -> Scope | None:
-    """The scope of the namespace `name`; None when there is none and the caller may know it, for it reaches all.
+    """Return the scope of the namespace `name`; None if it does not exist and the caller reaches all namespaces.
 
-    Raises NotFound for others: they are told the same of a namespace that is not there and of one out of their reach.
+    Raises NotFound for other callers, who get the same error for a missing namespace and for one out of their reach.
     """
     if access.all_namespaces and _identity(access, name) is None:
         return None
@@ -52,13 +52,15 @@ def existing_scope(access: Access, *, name: str, request_id: str = "") -> Scope 
 
 
 def lock_namespace(scope: Scope) -> None:
-    """Keeps the namespace until the caller's transaction ends; others go on storing in it. Raises NamespaceGone."""
+    """Lock the namespace against deletion until the caller's transaction ends; others can store in it. Raises
+    NamespaceGone."""
     if not list(Namespace.objects.select_for_update(no_key=True).filter(pk=scope.namespace_id).values_list("pk")):
         raise miss_namespaces([scope])
 
 
 def keep_namespaces(scopes: Collection[Scope]) -> None:
-    """Keeps namespaces from going until the caller's transaction ends, as a foreign key does; nobody else waits for it.
+    """Lock namespaces against deletion until the caller's transaction ends, as a foreign key does, without delaying
+    others.
 
     Raises NamespaceGone.
     """
@@ -68,14 +70,14 @@ def keep_namespaces(scopes: Collection[Scope]) -> None:
 
 
 def miss_namespaces(scopes: Collection[Scope]) -> NamespaceGone:
-    """The refusal of what came too late; the ids of the names are asked for anew."""
+    """Return the error for namespaces that are gone, and forget their cached ids."""
     for scope in scopes:
         _ids.forget(scope.namespace)
     return NamespaceGone()
 
 
 def scope_of_existing(name: str, *, actor: str) -> Scope:
-    """The scope of a namespace that is there, for reading. Raises NotFound, which lists the namespaces there are."""
+    """Return the scope of an existing namespace for reading. Raises NotFound, which lists the existing namespaces."""
     reader = Access(actor=actor, scopes=frozenset({AccessScope.READ.value}), all_namespaces=True)
     try:
         return scope_for(reader, name=name)
@@ -89,10 +91,10 @@ def scope_of_existing(name: str, *, actor: str) -> Scope:
 
 
 def default_namespace(access: Access) -> str | None:
-    """The name of the namespace of a request that names none: the key's own, else the only one that it reaches, and
-    DEFAULT for a caller that reaches all.
+    """Return the name of the namespace for requests that name none: the key's own default, else the only one that it
+    reaches, and DEFAULT for a caller that reaches all.
 
-    None for a key that reaches several and has no default.
+    Returns None for a key that reaches several and has no default.
     """
     if access.default_namespace:
         return access.default_namespace
@@ -105,19 +107,19 @@ def default_namespace(access: Access) -> str | None:
 
 
 def list_ids(names: Collection[str]) -> frozenset[int]:
-    """The ids of those of the namespaces that are there."""
+    """Return the ids of the existing namespaces among these names."""
     return frozenset(Namespace.objects.filter(name__in=names).values_list("pk", flat=True))
 
 
 def ensure_namespace(name: str) -> Namespace:
-    """The namespace `name`, made when it is new."""
+    """Return the namespace `name`, which is created if it is new."""
     return Namespace.objects.get_or_create(name=name)[0]
 
 
 def _identity(access: Access, name: str) -> int | None:
-    """The id of the namespace; what is known of one that the caller does not reach is not used.
+    """Return the id of the namespace, from the cache only if the caller reaches it.
 
-    The database is asked for another tenant's as for one that is not there, so that both take as long.
+    The database is asked for another tenant's namespace as for a missing one, so that both take the same time.
     """
     known = _ids.get(name)
     if known is not None and _reaches(access, known):

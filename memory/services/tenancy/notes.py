@@ -1,4 +1,4 @@
-"""What people write beside memories: reasons, notes, names and ids; judged as texts are."""
+"""Checks texts that people write besides memories: reasons, notes, names and ids pass the gate too."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from memory.gate.policy import GatePolicy
 
 
 def clean_note(note: str, *, field: str) -> str:
-    """What a person writes about a change (a reason, a note, a name), as it may be kept: without its secrets.
+    """Return a person's text about a change (a reason, a note, a name) without secrets.
 
-    Raises InvalidInput for an attempt to steer whoever reads it. By the default policy: a note is no memory, and is
-    kept with the audit trail, whatever a namespace wants done with its texts.
+    Raises InvalidInput for an attempt to steer its readers. The default policy applies: a note is not a memory, and is
+    stored with the audit trail, whatever a namespace's policy says about its texts.
     """
     verdict = judge_fields({field: note}, policy=DEFAULT_POLICY)
     refuse(verdict)
@@ -23,7 +23,7 @@ def clean_note(note: str, *, field: str) -> str:
 
 
 def refuse_ids(fields: Mapping[str, str], *, gate: GatePolicy = DEFAULT_POLICY) -> None:
-    """Raises InvalidInput for an id (by its field's path) that holds a secret or tries to steer its reader."""
+    """Raise InvalidInput for an id (by its field's path) that holds a secret or tries to steer its reader."""
     verdict = judge_fields(fields, policy=gate)
     changed = next((path for path, value in fields.items() if verdict.values[path] != value), None)
     if changed is not None:
@@ -35,7 +35,7 @@ def refuse_ids(fields: Mapping[str, str], *, gate: GatePolicy = DEFAULT_POLICY) 
 
 
 def refuse(verdict: FieldsVerdict) -> None:
-    """Raises InvalidInput, with the path of the field and the rules, for fields that are not let in."""
+    """Raise InvalidInput, with the path of the field and the rules, for fields that the gate does not let in."""
     if verdict.decision.lets_in:
         return
     path = verdict.findings[0][0]
@@ -50,5 +50,5 @@ def _why(verdict: FieldsVerdict) -> str:
 
 
 def describe_reasons(reasons: Iterable[Reason]) -> list[dict[str, str]]:
-    """The gate's reasons as clients see them."""
+    """Return the gate's reasons as clients see them."""
     return [{"rule": reason.rule, "says": reason.says} for reason in reasons]

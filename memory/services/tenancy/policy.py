@@ -1,4 +1,5 @@
-"""Reads and changes what governs a namespace. Every change is a new version and says who, when and why."""
+"""Reads and changes the policies of namespaces. Every change is a new version that records who made it, when and
+why."""
 
 from __future__ import annotations
 
@@ -29,20 +30,20 @@ from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
 from memory.types import Scope
 
-# A body may hold more mistakes than anybody reads.
+# The most mistakes of a body that are reported.
 MAX_PROBLEMS = 50
 MAX_REASON_CHARS = 300
 _SHOWN_KEY_CHARS = 100
-# How long a process goes on with the policy that it knows after another process has changed it.
+# The time for which a process uses the policy that it knows after another process has changed it.
 KNOWN_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Governing:
-    """What governs a namespace. `version` 0: it sets nothing itself. `problems`: values that contradict each other, and
+    """The policy of a namespace. `version` 0: the namespace sets nothing itself. `problems`: contradictory values, and
     models that it may not choose.
 
-    Values that were set together never do; the environment may have changed since.
+    Values that were set together never contradict each other, but the environment may have changed since.
     """
 
     effective: Effective
@@ -56,18 +57,17 @@ class Governing:
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """A namespace's policy as writes need it: `gate` is what it says to the gate."""
+    """A namespace's policy as writes need it; `gate` is the part for the gate."""
 
     policy: Policy
     gate: GatePolicy
 
 
-# By the id of a namespace.
 _in_force: Cache[int, InForce] = for_seconds(KNOWN_SECONDS)
 
 
 def in_force(namespace_id: int) -> InForce:
-    """As `governing`, known for KNOWN_SECONDS without asking the database: for what happens with every write."""
+    """Return the policy in force, cached for KNOWN_SECONDS, because every write needs it. See `governing`."""
     known = _in_force.get(namespace_id)
     if known is not None:
         return known
@@ -91,19 +91,19 @@ setting_changed.connect(_forget_settings, dispatch_uid="memory.services.tenancy.
 
 
 def governing(namespace_id: int) -> Governing:
-    """What is in force in the namespace now; of a namespace that is not there (0), what is without any overrides."""
+    """Return the policy in force in the namespace; for a missing one (0), the policy without overrides."""
     row = NamespacePolicy.objects.filter(namespace_id=namespace_id).order_by("-version").first()
     return _governing(row)
 
 
 def lock_policy(namespace_id: int) -> Policy:
-    """The namespace's policy, which `put_policy` does not change until the caller's transaction ends."""
+    """Return the namespace's policy, and keep `put_policy` from changing it until the caller's transaction ends."""
     lock_in_transaction(Lock.POLICY, namespace_id, shared=True)
     return governing(namespace_id).effective.policy
 
 
 def version_of(scope: Scope, *, version: int) -> Governing:
-    """What a former version of the namespace's policy would be with the environment of today. Raises NotFound."""
+    """Return what a former version of the namespace's policy means in today's environment. Raises NotFound."""
     if version == 0:
         return _governing(None)
     row = NamespacePolicy.objects.in_scope(scope).filter(version=version).first()
@@ -119,9 +119,9 @@ def version_of(scope: Scope, *, version: int) -> Governing:
 def put_policy(
     scope: Scope, *, wanted: Mapping[str, Any], reason: str = "", expected: int | None = None, now: datetime
 ) -> Governing:
-    """Makes `wanted` (nested values) all that the namespace sets itself; what it does not name is no longer overridden.
+    """Replace all values that the namespace sets itself by `wanted` (nested values).
 
-    `expected` is the version that the caller has read; None does not ask. Without a difference nothing is written.
+    `expected` is the version that the caller has read; None accepts any. Without a difference nothing is written.
     Raises InvalidInput, which names every wrong value, PreconditionFailed and NamespaceGone.
     """
     overrides = check_overrides(wanted, namespace_id=scope.namespace_id)
@@ -158,11 +158,11 @@ def put_policy(
 
 
 def take_over_history(scope: Scope, versions: Sequence[NamespacePolicy], *, reason: str, now: datetime) -> bool:
-    """Gives a namespace that never had a policy of its own the `versions` of another: all of them, as they were made;
-    the last is in force. `reason` is of the audit event. False when it has one.
+    """Give a namespace that never had a policy the `versions` of another one, as they were made; the last is in force.
 
-    Of former versions, values that this server does not know are left out, and reasons that the gate does not let in.
-    Raises InvalidInput, which names every wrong value of the last.
+    Returns False if the namespace has a policy. `reason` goes into the audit event. Values of former versions that this
+    server does not know are left out, and reasons that the gate refuses are emptied. Raises InvalidInput, which names
+    every wrong value of the last version.
     """
     check_overrides(nest(_drop_unknown(versions[-1].overrides)), namespace_id=scope.namespace_id)
     with transaction.atomic():
@@ -182,8 +182,10 @@ def take_over_history(scope: Scope, versions: Sequence[NamespacePolicy], *, reas
 
 
 def check_overrides(wanted: Mapping[str, Any], *, namespace_id: int | None = None) -> dict[str, Value]:
-    """The overrides that `wanted` (nested values) holds, by key. Whose adapters a model is of is asked where the
-    namespace is given. Raises InvalidInput, which names every wrong value."""
+    """Return the overrides in `wanted` (nested values), by key. Raises InvalidInput, which names every wrong value.
+
+    With a namespace, this also checks that it may use the adapters of the models.
+    """
     overrides, problems = flatten(wanted)
     if not problems:
         problems = contradictions(_effective(overrides).values) | _model_problems(overrides, namespace_id)
@@ -194,12 +196,12 @@ def check_overrides(wanted: Mapping[str, Any], *, namespace_id: int | None = Non
         ]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise InvalidInput(f"{detail[0]['field']}: {detail[0]['problem']}{more}", detail=detail)
-    # In the order of the declaration, so that equal policies are equal rows.
+    # Keep the order of the declaration, so that equal policies are equal rows.
     return {key: overrides[key] for key in BY_KEY if key in overrides}
 
 
 def propose(wanted: Mapping[str, Any]) -> Effective:
-    """What would be in force in a namespace that sets `wanted`. Raises InvalidInput."""
+    """Return the policy of a namespace that would set `wanted`. Raises InvalidInput."""
     return _effective(check_overrides(wanted))
 
 
@@ -227,7 +229,7 @@ def _governing(row: NamespacePolicy | None) -> Governing:
     if row is None:
         found = _effective({})
         return Governing(found, {}, 0, {})
-    # A key that a later MemOS no longer knows says nothing.
+    # A key that this version of MemOS does not know has no effect.
     overrides = _drop_unknown(row.overrides)
     found = _effective(overrides)
     problems = contradictions(found.values) | _model_problems(overrides, row.namespace_id)
@@ -235,7 +237,7 @@ def _governing(row: NamespacePolicy | None) -> Governing:
 
 
 def _model_problems(overrides: Mapping[str, Value], namespace_id: int | None) -> dict[str, str]:
-    """The models that a namespace chooses and may not, each with why."""
+    """Return the models that a namespace chooses although it may not, by key, with the reasons."""
     found = {}
     for key, value in overrides.items():
         model = str(value or "") if BY_KEY[key].is_model else ""

@@ -1,4 +1,4 @@
-"""Takes prompts and tools over from a cube's file: what agents of a namespace are given."""
+"""Restores prompts and tools from a cube's file: the entries that agents of a namespace are given."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from memory.types import Scope
 
 
 def take_over_procedures(scope: Scope, entries: Sequence[Procedure], *, dry_run: bool = False) -> tuple[int, int, int]:
-    """Keeps those whose kind, name and version are not there; returns how many are new, how many are there, and how
-    many the gate does not let in.
+    """Store the entries whose kind, name and version are new; return how many are new, how many exist, and how many the
+    gate refuses.
 
     With `dry_run` nothing is written. Inside the caller's transaction.
     """

@@ -1,4 +1,4 @@
-"""How many more memories a namespace may take in, counted exactly under a lock that its writers share."""
+"""Counts the memories that a namespace may still take in, exactly, under a lock that its writers share."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memory.types import Access
 
 MEMORIES = "quota.memories"
 WRITES = "quota.writes_per_day"
-# From this share of a quota on, someone should know before what comes in goes to quarantine.
+# The used share of a quota from which someone should be warned, before new memories go to quarantine.
 NEARLY = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """How many of the memories that were asked for may be written, and the limit that more would break."""
+    """The number of requested memories that may be written, and the limit that more would break."""
 
     memories: int
     rule: str = ""
@@ -29,7 +29,7 @@ class Granted:
 
     @property
     def says(self) -> str:
-        """The limit in a sentence."""
+        """Return the limit in a sentence."""
         if self.rule == MEMORIES:
             return f"The namespace may hold {self.limit:,} memories, and is full."
         return f"The namespace may take in {self.limit:,} memories a day, and has."
@@ -46,7 +46,7 @@ class NearlyUsed:
 
 
 def list_nearly_used(access: Access, *, limit: int, now: datetime) -> list[NearlyUsed]:
-    """The quotas of which NEARLY or more is used, the fullest first."""
+    """Return the quotas of which NEARLY or more is used, fullest first."""
     anywhere = propose({}).policy
     rows = queries.list_nearly_used(
         None if access.all_namespaces else access.namespace_ids,
@@ -60,7 +60,7 @@ def list_nearly_used(access: Access, *, limit: int, now: datetime) -> list[Nearl
 
 
 def has_quota(namespace_id: int) -> bool:
-    """Whether the namespace has a quota at all."""
+    """Return whether the namespace has a quota."""
     policy = in_force(namespace_id).policy
     return bool(policy.memories_quota or policy.writes_per_day)
 
@@ -68,11 +68,12 @@ def has_quota(namespace_id: int) -> bool:
 def take(
     wanted: Mapping[int, int], *, whole: bool = False, freed: int = 0, enforce: bool = True, now: datetime
 ) -> dict[int, Granted]:
-    """Counts `wanted` memories for each namespace with a quota, as far as there is room, in the caller's transaction.
+    """Count `wanted` memories for each namespace with a quota, as far as there is room; return the grants by namespace.
 
-    Until it ends, other writers of those namespaces wait: so nothing is granted twice. `whole`: all or none. `freed`
-    memories go in the same transaction. Without `enforce` all is granted and counted: what a person lets in. The count
-    of a day (UTC) begins with the first write after the quota was set, and is not lowered when a memory is deleted.
+    Other writers of those namespaces wait until the caller's transaction ends, so nothing is granted twice. `whole`:
+    all or none. `freed` memories are deleted in the same transaction. Without `enforce` everything is granted and
+    counted, because a person decided. The count of a day (UTC) begins with the first write after the quota was set, and
+    does not fall when a memory is deleted.
     """
     held = sorted(namespace_id for namespace_id in wanted if has_quota(namespace_id))
     if not held:

@@ -1,4 +1,4 @@
-"""Users: made, found, listed and changed. Who reaches the namespace that a user belongs to sees it, and nobody else."""
+"""Creates, finds, lists and changes users, who are visible only to callers who reach their namespace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_NAME_CHARS = 128
 MOST_NAMESPACES = 100
 # The table of users, or a shard of it.
 _TABLE = re.compile(r"memory_user(?:_\d+)?")
-# A shard's constraint: of a node's refusal Citus passes on the words, and none of the fields.
+# A shard's constraint. Citus passes on only the message of a node's error, without its fields.
 _NAME_ONCE = re.compile(r"\buser_name_once_\d+\b")
 
 
@@ -48,10 +48,10 @@ def create_user(
     request_id: str = "",
     idempotency: Idempotency | None = None,
 ) -> User:
-    """Makes a user who belongs to `namespace`; `namespaces` are others that are the user's.
+    """Create a user who belongs to `namespace`; `namespaces` are others that are the user's.
 
-    Raises NotFound for a namespace that the caller does not reach, InvalidInput, NamespaceGone,
-    IdempotencyConflict, and Conflict for a name that is taken.
+    Raises NotFound for a namespace that the caller does not reach, InvalidInput, NamespaceGone, IdempotencyConflict,
+    and Conflict for a name that is taken.
     """
     scope = scope_for(access, name=namespace, request_id=request_id, create=False)
     others = _find_namespaces(access, namespaces, home=scope)
@@ -88,7 +88,8 @@ def _store(scope: Scope, user: User, others: Mapping[int, str], *, now: datetime
 
 
 def find_user(access: Access, *, user_id: uuid.UUID) -> User:
-    """A user whom the caller sees. Raises NotFound, in the same words for another tenant's and one that is not."""
+    """Return a user whom the caller sees. Raises NotFound, with the same words for another tenant's and for a missing
+    one."""
     user = User.objects.reachable_by(access).select_related("namespace").filter(pk=user_id).first()
     if user is None:
         raise NotFound(f"There is no user {user_id} that this key reaches.", detail={"field": "user_id"})
@@ -103,7 +104,8 @@ def list_users(
     cursor: uuid.UUID | None = None,
     limit: int,
 ) -> tuple[list[User], uuid.UUID | None]:
-    """The users whom the caller sees, newest first, and the cursor of the next page; `name`: of exactly that name.
+    """Return the users whom the caller sees, newest first, and the cursor of the next page. `name`: only of exactly
+    that name.
 
     Raises NotFound for a namespace that the caller does not reach.
     """
@@ -124,9 +126,9 @@ def change_user(
     terms: ChangeTerms,
     now: datetime,
 ) -> User:
-    """Gives a user other values: `name`, `display_name`, `preferences`, `metadata`, `namespaces`; those left out stay.
+    """Change values of a user: `name`, `display_name`, `preferences`, `metadata`, `namespaces`; omitted ones stay.
 
-    Of the namespaces those change that the caller reaches. Raises as `create_user`, and PreconditionFailed.
+    Only namespaces that the caller reaches are added or removed. Raises as `create_user`, and PreconditionFailed.
     """
     named = wanted.get("namespaces")
     try:
@@ -155,7 +157,7 @@ def change_user(
 
 
 def namespaces_of(access: Access, users: Collection[User]) -> dict[uuid.UUID, list[str]]:
-    """Of each user the names of the other namespaces that are the user's, as far as the caller reaches them."""
+    """Return the names of each user's other namespaces that the caller reaches, by user id."""
     names: dict[uuid.UUID, list[str]] = {user.pk: [] for user in users}
     rows = UserNamespace.objects.reachable_by(access).filter(user_id__in=list(names))
     for user_id, name in rows.order_by("namespace__name").values_list("user_id", "namespace__name"):
@@ -164,7 +166,7 @@ def namespaces_of(access: Access, users: Collection[User]) -> dict[uuid.UUID, li
 
 
 def to_dict(user: User, namespaces: Collection[str]) -> dict[str, Any]:
-    """A user as clients see it; `namespaces` are those besides its own that the caller reaches."""
+    """Return a user as clients see it; `namespaces` are the others that the caller reaches."""
     return {
         "id": str(user.pk),
         "namespace": user.namespace.name,
@@ -181,7 +183,7 @@ def to_dict(user: User, namespaces: Collection[str]) -> dict[str, Any]:
 
 
 def lock_user(access: Access, user_id: uuid.UUID) -> User:
-    """The user, locked until the caller's transaction ends. Raises NotFound."""
+    """Lock the user until the caller's transaction ends, and return it. Raises NotFound."""
     rows: ScopedQuerySet[User] = User.objects.reachable_by(access)
     user = rows.select_related("namespace").select_for_update(of=("self",)).filter(pk=user_id).first()
     if user is None:
@@ -190,7 +192,7 @@ def lock_user(access: Access, user_id: uuid.UUID) -> User:
 
 
 def check_revision(user: User, terms: ChangeTerms) -> None:
-    """Raises PreconditionFailed when the user, locked by the caller, is at another revision than the caller read."""
+    """Raise PreconditionFailed when the user, locked by the caller, is at another revision than the caller read."""
     if terms.revisions is not None and user.revision not in terms.revisions:
         raise PreconditionFailed(
             f"The user is at revision {user.revision}: read it again, and send the change with the new ETag.",
@@ -199,7 +201,7 @@ def check_revision(user: User, terms: ChangeTerms) -> None:
 
 
 def _set_values(user: User, wanted: Mapping[str, Any]) -> list[str]:
-    """Sets what is wanted; returns what differs from before."""
+    """Set the wanted values; return the names of the changed ones."""
     values = {name: wanted[name] for name in ("name", "display_name", "preferences", "metadata") if name in wanted}
     if "name" in values:
         values["name"] = _take_name(values["name"])
@@ -215,7 +217,7 @@ def _set_values(user: User, wanted: Mapping[str, Any]) -> list[str]:
 
 
 def _find_namespaces(access: Access, names: Collection[str], *, home: Scope) -> dict[int, str]:
-    """Those of the names besides the user's own, by id. Raises NotFound, InvalidInput."""
+    """Return the named namespaces other than the user's own, by id. Raises NotFound, InvalidInput."""
     if len(names) > MOST_NAMESPACES:
         raise InvalidInput(f"A user has up to {MOST_NAMESPACES} namespaces.", detail={"field": "namespaces"})
     scopes = [scope_for(access, name=name, create=False) for name in dict.fromkeys(names)]
@@ -223,7 +225,7 @@ def _find_namespaces(access: Access, names: Collection[str], *, home: Scope) -> 
 
 
 def _link_namespaces(access: Access, user: User, wanted: Mapping[int, str]) -> list[str]:
-    """Makes these the user's, of those that the caller reaches; returns the names of those that were."""
+    """Set the user's other namespaces within the caller's reach; return the names of the former ones."""
     rows = UserNamespace.objects.reachable_by(access).filter(user_id=user.pk)
     before = dict(rows.values_list("namespace_id", "namespace__name"))
     gone = [identity for identity in before if identity not in wanted]
@@ -234,7 +236,7 @@ def _link_namespaces(access: Access, user: User, wanted: Mapping[int, str]) -> l
 
 
 def _insert_links(user: User, names: Mapping[int, str], *, actor: str) -> None:
-    """Makes the namespaces, by id, the user's. Raises NamespaceGone."""
+    """Link the user to the namespaces, given by id. Raises NamespaceGone."""
     if names:
         keep_namespaces([Scope(identity, name, actor) for identity, name in names.items()])
     UserNamespace.objects.bulk_create([UserNamespace(namespace_id=identity, user_id=user.pk) for identity in names])
@@ -256,7 +258,7 @@ def _take_display_name(name: str) -> str:
 
 
 def _clean(namespace_id: int, values: Mapping[str, Any], *, field: str) -> dict[str, Any]:
-    """Returns the values as the namespace's gate lets them be kept. Raises InvalidInput, also for an unknown zone."""
+    """Return the values as the namespace's gate lets them in. Raises InvalidInput, also for an unknown zone."""
     if field == "preferences" and PREFERENCE in values and (problem := problem_of_zone(values[PREFERENCE])):
         place = f"{field}.{PREFERENCE}"
         raise InvalidInput(f"{place}: {problem}", detail=[{"field": place, "problem": problem}])
@@ -266,7 +268,7 @@ def _clean(namespace_id: int, values: Mapping[str, Any], *, field: str) -> dict[
 
 
 def _refuse_name(error: IntegrityError, name: str, namespace: str) -> Exception:
-    """What a name that is taken is answered with; another error stays what it is."""
+    """Return the error for a name that is taken; any other error is returned as it is."""
     if not isinstance(error.__cause__, UniqueViolation) or not _is_of_name(error.__cause__):
         return error
     return Conflict(
@@ -279,5 +281,5 @@ def _is_of_name(refusal: UniqueViolation) -> bool:
     said = refusal.diag
     if said.table_name is None:
         return _NAME_ONCE.search(said.message_primary or "") is not None
-    # By its table, which has one constraint beside the key of its ids: parts of a split table, and shards, rename it.
+    # Identify it by its table, which has one constraint besides its primary key: partitions and shards rename it.
     return _TABLE.fullmatch(said.table_name) is not None and "_pkey" not in (said.constraint_name or "")

@@ -15,15 +15,15 @@ from memory.text.zones import problem_of_zone, read_zone
 
 # The key of a user's preferences that names the zone.
 PREFERENCE = "timezone"
-# How long a process uses a user's zone after another process has changed it.
+# The time for which a process uses a user's zone after another process has changed it.
 KNOWN_SECONDS = 2.0
 
-# By user; empty where the user has none.
+# Zones by user; '' for a user without one.
 _zones: Cache[uuid.UUID, str] = for_seconds(KNOWN_SECONDS)
 
 
 def find_zone(namespace_id: int | None, *, user_id: uuid.UUID | None = None, asked: tzinfo | None = None) -> tzinfo:
-    """Returns the zone that the request asks for, else that of the user whose key it is, else the policy's.
+    """Return the zone that the request asks for, else that of the key's user, else that of the policy.
 
     Without a namespace the policy is the server's.
     """
@@ -35,7 +35,7 @@ def find_zone(namespace_id: int | None, *, user_id: uuid.UUID | None = None, ask
 
 
 def zone_of(namespace_id: int | None) -> tzinfo:
-    """Returns the zone of the namespace's policy; without a namespace, the server's."""
+    """Return the zone of the namespace's policy; without a namespace, the server's."""
     if namespace_id is None:
         return read_zone(str(settings.MEMOS_POLICY["timezone"]))
     return read_zone(in_force(namespace_id).policy.timezone)

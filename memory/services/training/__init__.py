@@ -1,1 +1,1 @@
-"""Data sets to train models on, made of memories, and the adapters that were trained on them."""
+"""Makes data sets from memories to train models on, and manages the adapters that were trained on them."""

@@ -1,4 +1,4 @@
-"""The registry of adapters: what each was trained on, how it stands, and what is known of it. `serving` uses them."""
+"""Keeps the registry of adapters: their data sets, states and metrics. `serving` puts them to use."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from memory.types import Access, ListFilter, Scope
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
 MAX_TRAINING = 3
-# What the job needs beside the trainer's time.
+# The time of the job besides that of the trainer.
 BESIDES_TRAINING_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterOptions:
-    """How an adapter is trained: `rank` of its matrices, at most so many `epochs`, `batch` examples a step."""
+    """The options of training: the `rank` of the adapter's matrices, at most `epochs` epochs, and `batch` examples a
+    step."""
 
     rank: int = 8
     epochs: int = 12
@@ -54,10 +55,10 @@ def start_training(
     now: datetime,
     in_background: bool = True,
 ) -> Adapter:
-    """Asks for an adapter that is trained on the data set, by a job.
+    """Request an adapter, which a job trains on the data set.
 
-    Raises Forbidden without consent, NotFound, InvalidInput for a name that is none, Conflict for a cube without
-    parametric memory, for a data set that must not be used, without a base model, and while MAX_TRAINING are trained.
+    Raises Forbidden without consent, NotFound, InvalidInput for an invalid name, Conflict for a cube without parametric
+    memory, for an unusable data set, without a base model, and while MAX_TRAINING adapters are being trained.
     """
     require_consent(scope)
     if not NAME.fullmatch(name):
@@ -94,7 +95,7 @@ def start_training(
 def create_adapter(
     scope: Scope, *, name: str, dataset: TrainingDataset, options: AdapterOptions, now: datetime
 ) -> Adapter:
-    """The row of an adapter that is to be trained. Inside the caller's transaction."""
+    """Create the row of an adapter to train. Inside the caller's transaction."""
     row = Adapter.objects.create(
         namespace_id=scope.namespace_id,
         name=name,
@@ -109,13 +110,13 @@ def create_adapter(
 
 
 def queue_training(row: Adapter) -> None:
-    """Queues the job that trains it. Inside the caller's transaction."""
+    """Queue the job that trains it. Inside the caller's transaction."""
     seconds = MAX_SECONDS + BESIDES_TRAINING_SECONDS
     queue.enqueue(queue.TRAIN_ADAPTER, row.namespace_id, str(row.id), seconds=seconds)
 
 
 def find_adapter(access: Access, *, adapter_id: uuid.UUID) -> Adapter:
-    """An adapter of a namespace that the caller reaches. Raises NotFound."""
+    """Return an adapter of a namespace that the caller reaches. Raises NotFound."""
     row = Adapter.objects.reachable_by(access).filter(id=adapter_id).first()
     if row is None:
         raise NotFound(f"There is no adapter {adapter_id} that this key reaches.", detail={"field": "id"})
@@ -125,7 +126,7 @@ def find_adapter(access: Access, *, adapter_id: uuid.UUID) -> Adapter:
 def list_adapters(
     access: Access, *, wanted: ListFilter, cursor: uuid.UUID | None
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Adapters, the newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
+    """Return the adapters, newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
     rows = narrow(Adapter.objects.reachable_by(access), access, wanted)
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
@@ -134,7 +135,7 @@ def list_adapters(
 
 
 def describe_adapters(rows: Collection[Adapter]) -> list[dict[str, Any]]:
-    """How adapters stand, as clients see them: one that has learnt what holds no longer is stale at once."""
+    """Return adapters as clients see them: one whose memories no longer hold is shown as stale at once."""
     names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in rows}).values_list("pk", "name"))
     stale: dict[uuid.UUID, dict[str, int]] = {}
     for namespace_id in names:
@@ -148,7 +149,7 @@ def describe_adapters(rows: Collection[Adapter]) -> list[dict[str, Any]]:
 
 
 def scope_of(row: Adapter, actor: str) -> Scope:
-    """The scope in which `actor` does something to it; its id names the request."""
+    """Return the scope in which `actor` changes the adapter, whose id is used as the request's."""
     return Scope(row.namespace_id, name_of(row.namespace_id), actor, str(row.id))
 
 

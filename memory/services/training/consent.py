@@ -1,6 +1,5 @@
-"""Whether a namespace's memories may be trained on: where its policy has `training.consent`, which is false unless
-somebody sets it, and where a cube that it is has parametric memory turned on.
-"""
+"""Decides whether a namespace's memories may be trained on: if its policy sets `training.consent`, which is false by
+default, and, if it is a cube, if parametric memory is turned on."""
 
 from __future__ import annotations
 
@@ -17,12 +16,12 @@ _TURNED_OFF = f"The cube has no {CubeKind.PARAMETRIC.value} memory: it was turne
 
 
 def has_consent(namespace_id: int) -> bool:
-    """As the policy is at this moment, not as a process remembers it."""
+    """Return the policy's consent as of now, not as a process has cached it."""
     return governing(namespace_id).effective.policy.training_consent
 
 
 def find_obstacle(namespace_id: int) -> str:
-    """Why memories of the namespace may be trained on no longer, at this moment; empty while they may."""
+    """Return why the namespace's memories may not be trained on now; '' while they may."""
     if not has_consent(namespace_id):
         return _WITHDRAWN
     cube = Cube.objects.filter(namespace_id=namespace_id).first()
@@ -30,7 +29,7 @@ def find_obstacle(namespace_id: int) -> str:
 
 
 def require_consent(scope: Scope) -> None:
-    """Raises Forbidden without consent, and Conflict for a cube without parametric memory; both say how it is given."""
+    """Raise Forbidden without consent, and Conflict for a cube without parametric memory; both explain the remedy."""
     if not has_consent(scope.namespace_id):
         raise Forbidden(
             f"The memories of {scope.namespace!r} may not be used for training: its policy has {KEY} false. Who may "

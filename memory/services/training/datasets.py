@@ -1,4 +1,4 @@
-"""Data sets that are asked for, followed, downloaded and dropped. `export` makes them."""
+"""Accepts requests for data sets, reports their progress, and downloads and drops them. `export` makes them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memory.services.training.staleness import describe, find_stale
 from memory.types import Access, ListFilter, Scope
 
 JOB_SECONDS = 3_600
-# Data sets of a namespace that are not made yet.
+# The most unfinished data sets of a namespace.
 MAX_OPEN = 5
 MAX_LINES = 20_000
 MANIFEST = "manifest.json"
@@ -33,7 +33,8 @@ FILES = {f"{file.value}.jsonl": file for file in TrainingFile}
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """What a data set is made of: memories of these `origins`; `min_importance` (0 to 1) is for what nobody marked."""
+    """The contents of a data set: memories of these `origins`; `min_importance` (0 to 1) applies to unmarked
+    memories."""
 
     origins: tuple[TrainingOrigin, ...] = tuple(TrainingOrigin)
     min_importance: float = 0.6
@@ -56,13 +57,14 @@ def start_export(
     rebuild_of: uuid.UUID | None = None,
     in_background: bool = True,
 ) -> TrainingDataset:
-    """Asks for a data set, which a job makes.
+    """Request a data set, which a job makes.
 
-    Raises Forbidden without consent, Conflict for a cube without parametric memory, and while MAX_OPEN are not made.
+    Raises Forbidden without consent, Conflict for a cube without parametric memory, and while MAX_OPEN data sets are
+    unfinished.
     """
     require_consent(scope)
     with transaction.atomic():
-        # The row of the namespace: two who ask at once are counted one after the other.
+        # Lock the row of the namespace, so that concurrent requests are counted one after the other.
         lock_namespace(scope)
         waiting = TrainingDataset.objects.in_scope(scope).filter(finished_at=None).count()
         if waiting >= MAX_OPEN:
@@ -84,7 +86,7 @@ def start_export(
 
 
 def find_dataset(access: Access, *, dataset_id: uuid.UUID) -> TrainingDataset:
-    """A data set of a namespace that the caller reaches. Raises NotFound."""
+    """Return a data set of a namespace that the caller reaches. Raises NotFound."""
     row = TrainingDataset.objects.reachable_by(access).filter(id=dataset_id).first()
     if row is None:
         raise _not_found(dataset_id)
@@ -94,7 +96,7 @@ def find_dataset(access: Access, *, dataset_id: uuid.UUID) -> TrainingDataset:
 def list_datasets(
     access: Access, *, wanted: ListFilter, cursor: uuid.UUID | None
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Data sets, the newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
+    """Return the data sets, newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
     rows = narrow(TrainingDataset.objects.reachable_by(access), access, wanted)
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
@@ -103,10 +105,10 @@ def list_datasets(
 
 
 def read_file(access: Access, *, dataset_id: uuid.UUID, name: str, now: datetime) -> tuple[int, Iterator[bytes]]:
-    """A file of a data set, or its manifest: its bytes and its pieces; that it was read is recorded.
+    """Return the size and the pieces of a data set's file, or of its manifest, and record that it was read.
 
-    Raises NotFound, Forbidden when consent was withdrawn, Conflict when the cube has no parametric memory, and for one
-    that is not made, is stale or was dropped.
+    Raises NotFound, Forbidden when consent was withdrawn, and Conflict when the cube has no parametric memory, or the
+    data set is unfinished, stale or dropped.
     """
     row = find_dataset(access, dataset_id=dataset_id)
     if name != MANIFEST and name not in FILES:
@@ -125,8 +127,10 @@ def read_file(access: Access, *, dataset_id: uuid.UUID, name: str, now: datetime
 
 
 def drop_dataset(access: Access, *, dataset_id: uuid.UUID, now: datetime) -> TrainingDataset:
-    """Deletes the files of a data set, or ends one that is not made yet. What it has learnt stays known, for the
-    adapters that were trained on it. Doing it again changes nothing. Raises NotFound."""
+    """Delete the files of a data set, or cancel an unfinished one. Raises NotFound.
+
+    The list of its memories is kept for the adapters that were trained on it. Repeating it changes nothing.
+    """
     with transaction.atomic():
         row = TrainingDataset.objects.reachable_by(access).filter(id=dataset_id).select_for_update().first()
         if row is None:
@@ -141,7 +145,7 @@ def drop_dataset(access: Access, *, dataset_id: uuid.UUID, now: datetime) -> Tra
 
 
 def check_usable(row: TrainingDataset) -> None:
-    """Raises Conflict for a data set that must not be used, and says why."""
+    """Raise Conflict for an unusable data set, with the reason."""
     if row.problem:
         raise Conflict(f"The data set was not made: {row.problem}", detail={"state": TrainingState.FAILED.value})
     if row.dropped_at is not None:
@@ -156,13 +160,13 @@ def check_usable(row: TrainingDataset) -> None:
 
 
 def stale_reasons(row: TrainingDataset) -> dict[str, int]:
-    """How many of its memories are not as they were, by reason, at this moment; empty when none."""
+    """Count its memories that have changed, by reason, as of now."""
     now = find_stale(row.namespace_id, [row.id]).get(row.id, {})
     return {**row.stale, **now}
 
 
 def describe_datasets(rows: Collection[TrainingDataset]) -> list[dict[str, Any]]:
-    """How data sets stand, as clients see them."""
+    """Return data sets as clients see them."""
     names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in rows}).values_list("pk", "name"))
     stale: dict[uuid.UUID, dict[str, int]] = {}
     for namespace_id in names:
@@ -171,17 +175,17 @@ def describe_datasets(rows: Collection[TrainingDataset]) -> list[dict[str, Any]]
 
 
 def manifest_of(row: TrainingDataset) -> dict[str, Any]:
-    """The account of what the data set holds."""
+    """Return the manifest of the data set."""
     return {**row.manifest, "dataset_id": str(row.id), "namespace": name_of(row.namespace_id), "options": row.options}
 
 
 def name_of(namespace_id: int) -> str:
-    """The name of a namespace."""
+    """Return the name of a namespace."""
     return Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first() or ""
 
 
 def read_parts(row: TrainingDataset, file: TrainingFile) -> Iterator[bytes]:
-    """The pieces of one of its files, each read by a statement of its own."""
+    """Yield the pieces of one of its files, each read by a separate statement."""
     parts = TrainingPart.objects.filter(namespace_id=row.namespace_id, dataset_id=row.id, file=file)
     number = 0
     while (data := parts.filter(number=number).values_list("data", flat=True).first()) is not None:

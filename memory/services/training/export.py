@@ -1,4 +1,5 @@
-"""Makes a data set: reads memories, makes lines, and stores all of it at a moment at which all of it is so."""
+"""Makes a data set: reads memories, makes lines, and stores them at a moment at which all memories are as they were
+read."""
 
 from __future__ import annotations
 
@@ -25,16 +26,16 @@ from memory.services.training.staleness import lock_sources
 from memory.types import Scope
 
 FORMAT_VERSION = 1
-# Memories may change while they are read; then all are read again.
+# The number of attempts, because memories may change while they are read.
 TRIES = 3
 _PART_BYTES = 1024 * 1024
 _STORED_AT_ONCE = 2_000
 
 
 def make_dataset(*, namespace_id: int, dataset_id: uuid.UUID, now: Callable[[], datetime]) -> TrainingDataset | None:
-    """Makes the data set that was asked for, all or nothing; None when there is nothing (more) to do.
+    """Make the requested data set, all or nothing; return None when there is nothing (more) to do.
 
-    Why it was not made stands on its row. Raises nothing for what a person can mend.
+    Its row records why it was not made. Raises nothing for problems that a person can solve.
     """
     row = TrainingDataset.objects.filter(namespace_id=namespace_id, id=dataset_id, finished_at=None).first()
     if row is None:
@@ -62,7 +63,7 @@ def _read(scope: Scope, options: TrainingOptions) -> TrainingLines:
 def _store(
     scope: Scope, row: TrainingDataset, lines: TrainingLines, *, now: Callable[[], datetime]
 ) -> TrainingDataset | None:
-    """Stores it if every memory is as it was read, and was not named by an erasure; else None."""
+    """Store it if every memory is as it was read, and was not named by an erasure; else return None."""
     with transaction.atomic():
         if not lock_sources(scope.namespace_id, lines.sources):
             return None

@@ -1,4 +1,4 @@
-"""An adapter's files on the disk: two of known names, safetensors and JSON, whose hashes are compared at each use."""
+"""Manages an adapter's two files, safetensors and JSON, whose hashes are compared at each use."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from memory.models import Adapter
 
 WEIGHTS = "adapter_model.safetensors"
 CONFIG = "adapter_config.json"
-# safetensors: eight bytes of length, then a header in JSON. What is larger than this is no adapter's.
+# A file of safetensors begins with eight bytes of length, then a header in JSON. No adapter has a larger header.
 _MAX_HEADER = 16 * 1024 * 1024
 _MAX_CONFIG = 64 * 1024
 _CHUNK = 1024 * 1024
-# What an adapter's configuration may name is read by a server of models: classes to import are not for it.
+# A model server reads an adapter's configuration, which must not name classes to import.
 _FORBIDDEN = ("auto_mapping", "parent_library")
 
 
 class AdapterDamaged(Conflict):
-    """The files are not what was trained."""
+    """The files are not the trained ones."""
 
 
 def folder_of(adapter: Adapter) -> Path:
-    """Where its files are; a server of models reads the same folder."""
+    """Return the folder of its files; a model server reads the same folder."""
     return _root() / str(adapter.namespace_id) / adapter.id.hex
 
 
 def work_folder(adapter_id: uuid.UUID) -> Path:
-    """Where it is trained: it has the data set's texts, and goes when the trainer has ended."""
+    """Return the folder in which it is trained, which contains the data set's texts and is deleted afterwards."""
     return _root() / ".work" / adapter_id.hex
 
 
 def _root() -> Path:
-    """The folder of all adapters, from the root of the disk: vLLM takes a relative path for a name at a model hub."""
+    """Return the folder of all adapters as an absolute path: vLLM takes a relative path for a name at a model hub."""
     return Path(settings.MEMOS_ADAPTERS_DIR).expanduser().absolute()
 
 
 def inspect(folder: Path) -> dict[str, dict[str, Any]]:
-    """The two files of an adapter with `sha256` and `bytes`. Raises AdapterDamaged for anything else that is there."""
+    """Return the two files of an adapter with `sha256` and `bytes`. Raises AdapterDamaged for any other file."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder))
     except OSError as error:
@@ -65,7 +65,7 @@ def inspect(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def check_files(adapter: Adapter) -> Path:
-    """The folder, when its files are those that were trained, byte for byte. Raises AdapterDamaged, Conflict."""
+    """Return the folder if its files are the trained ones, byte for byte. Raises AdapterDamaged, Conflict."""
     if not adapter.files:
         raise Conflict("The adapter's files are not there any more: train it anew.", detail={"field": "id"})
     folder = folder_of(adapter)
@@ -75,7 +75,7 @@ def check_files(adapter: Adapter) -> Path:
 
 
 def take_in(source: Path, adapter: Adapter) -> dict[str, dict[str, Any]]:
-    """Moves what was trained to where it stays; its files. Raises AdapterDamaged."""
+    """Move the trained files to their final folder; return their descriptions. Raises AdapterDamaged."""
     found = inspect(source)
     target = folder_of(adapter)
     target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -85,12 +85,12 @@ def take_in(source: Path, adapter: Adapter) -> dict[str, dict[str, Any]]:
 
 
 def has_files(adapter: Adapter) -> bool:
-    """Whether there is anything of it on the disk."""
+    """Return whether any of its files are on disk."""
     return folder_of(adapter).exists() or work_folder(adapter.id).exists()
 
 
 def remove_files(adapter: Adapter) -> None:
-    """Deletes its files, and what an interrupted training left. Raises OSError."""
+    """Delete its files, and those of an interrupted training. Raises OSError."""
     for folder in (folder_of(adapter), work_folder(adapter.id)):
         if folder.exists():
             shutil.rmtree(folder)
@@ -98,7 +98,7 @@ def remove_files(adapter: Adapter) -> None:
 
 def _hash(path: Path) -> dict[str, Any]:
     try:
-        # Neither a link to elsewhere nor a pipe is opened.
+        # Open neither a link nor a pipe.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise _describe_damage(f"{path.name} cannot be read ({error.strerror})") from error
@@ -113,7 +113,7 @@ def _hash(path: Path) -> dict[str, Any]:
 
 
 def _check_weights(path: Path) -> None:
-    """Raises AdapterDamaged for what is no file of safetensors: its header must describe all of it."""
+    """Raise AdapterDamaged for a file that is not of safetensors: its header must describe all of it."""
     size = path.stat().st_size
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")

@@ -1,4 +1,5 @@
-"""By the clock: marks what has become stale, takes it out of use, keeps servers up, and has it made anew."""
+"""Follows changes by the clock: marks stale data sets and adapters, takes them out of use, keeps model servers loaded,
+and has stale adapters trained again."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _CURRENT = (AdapterState.TRAINING, AdapterState.CANDIDATE, AdapterState.ACTIVE)
 
 
 def follow(*, now: datetime) -> int:
-    """Looks at every namespace that has data sets; returns how many adapters became stale."""
+    """Check every namespace that has data sets; return how many adapters became stale."""
     stale = 0
     namespace_ids = TrainingDataset.objects.across_namespaces().order_by().values_list("namespace_id", flat=True)
     for namespace_id in sorted(set(namespace_ids.distinct())):
@@ -39,7 +40,7 @@ def follow(*, now: datetime) -> int:
 
 
 def follow_namespace(namespace_id: int, *, now: datetime) -> int:
-    """As `follow`, for one namespace; what a server or a disk does to one adapter does not stop the others."""
+    """Check one namespace; an error of a server or a disk for one adapter does not stop the others. See `follow`."""
     count = _mark_stale(namespace_id, now=now) + _end_disallowed(namespace_id, now=now)
     for row in Adapter.objects.filter(namespace_id=namespace_id).order_by("id"):
         try:
@@ -59,13 +60,13 @@ def follow_namespace(namespace_id: int, *, now: datetime) -> int:
 
 
 def read_again(row: Adapter) -> Adapter:
-    """The adapter as it is stored now."""
+    """Return the adapter as it is stored now."""
     return Adapter.objects.filter(namespace_id=row.namespace_id, id=row.id).get()
 
 
 def start_rebuilt(dataset: TrainingDataset, *, now: datetime) -> Adapter | None:
-    """The adapter that is trained on a data set made for it, in the place of a stale one; None when it is not for one,
-    or cannot be. Called when the data set is made."""
+    """Train an adapter on a data set that was made to replace a stale one; return it, or None if it is not for one or
+    cannot be. Called when the data set is made."""
     if dataset.rebuild_of is None or dataset.problem:
         return None
     former = Adapter.objects.filter(namespace_id=dataset.namespace_id, id=dataset.rebuild_of).first()
@@ -76,7 +77,7 @@ def start_rebuilt(dataset: TrainingDataset, *, now: datetime) -> Adapter | None:
         return None
     with transaction.atomic():
         scope = scope_of(former, WORKER)
-        # A job that runs twice makes one.
+        # A job that runs twice creates only one.
         there = Adapter.objects.in_scope(scope).filter(dataset_id=dataset.id).first()
         if there is not None:
             return there
@@ -88,7 +89,7 @@ def start_rebuilt(dataset: TrainingDataset, *, now: datetime) -> Adapter | None:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes the files of data sets that are older than the settings say; returns of how many."""
+    """Delete the files of data sets older than MEMOS_TRAINING_KEEP_DAYS; return of how many."""
     oldest = now - timedelta(days=settings.MEMOS_TRAINING_KEEP_DAYS)
     rows = TrainingDataset.objects.across_namespaces().filter(created_at__lt=oldest, dropped_at=None)
     count = 0
@@ -106,14 +107,14 @@ def forget(*, now: datetime) -> int:
 
 
 def _mark_stale(namespace_id: int, *, now: datetime) -> int:
-    """Marks data sets whose memories are not as they were, with their adapters; returns how many of these."""
+    """Mark data sets whose memories have changed, with their adapters; return how many adapters."""
     made = TrainingDataset.objects.filter(namespace_id=namespace_id).exclude(finished_at=None)
     stale = find_stale(namespace_id, list(made.values_list("id", flat=True)))
     count = 0
     for dataset_id, reasons in stale.items():
         with transaction.atomic():
             dataset = made.filter(id=dataset_id).select_for_update().get()
-            # What an erasure took away stays counted.
+            # Erased memories stay counted.
             dataset.stale = {**{name: n for name, n in dataset.stale.items() if name == "erased"}, **reasons}
             dataset.stale_at = dataset.stale_at or now
             dataset.save(update_fields=["stale", "stale_at"])
@@ -125,7 +126,7 @@ def _mark_stale(namespace_id: int, *, now: datetime) -> int:
 
 
 def _end_disallowed(namespace_id: int, *, now: datetime) -> int:
-    """Retires what is in use while the policy, or the cube, does not allow it any more; returns how many."""
+    """Retire adapters in use once the policy, or the cube, no longer allows them; return how many."""
     if not Adapter.objects.filter(namespace_id=namespace_id).current().exists():
         return 0
     if not (obstacle := find_obstacle(namespace_id)):
@@ -145,7 +146,7 @@ def _lock_current(namespace_id: int, **narrowed: Any) -> list[Adapter]:
 
 
 def _end(row: Adapter, state: AdapterState, problem: str, *, now: datetime) -> None:
-    """What was in use and is stale is made anew."""
+    """End the use of the adapter; a stale one that was active is trained again."""
     row.rebuild = state == AdapterState.STALE and (row.rebuild or row.state == AdapterState.ACTIVE)
     row.state, row.problem, row.ended_at = state, problem[:500], now
     row.save(update_fields=["state", "problem", "ended_at", "rebuild"])
@@ -162,7 +163,8 @@ def _record(row: Adapter, details: dict[str, Any], *, now: datetime) -> None:
 
 
 def _rebuild(row: Adapter, *, now: datetime) -> None:
-    """Has a data set made like the one it learnt from, on which another is trained; or says why not."""
+    """Request a data set like the one it learnt from, on which another adapter is trained. Raises Conflict if it cannot
+    be."""
     if missing := process.find_missing():
         raise Conflict(f"Not rebuilt: {missing}")
     former = TrainingDataset.objects.filter(namespace_id=row.namespace_id, id=row.dataset_id).get()
@@ -176,14 +178,14 @@ def _rebuild(row: Adapter, *, now: datetime) -> None:
 
 
 def _clear_work(row: Adapter) -> None:
-    """Removes what a training left that was killed."""
+    """Remove the files of a training that was killed."""
     with try_lock(Lock.ADAPTER, row.id) as mine:
         if mine:
             shutil.rmtree(work_folder(row.id))
 
 
 def _note(row: Adapter, problem: str) -> None:
-    """Says on the row what stands in the way, once, behind what is said there already."""
+    """Add the problem to the row, once, after the one noted there."""
     stored = read_again(row)
     if problem not in stored.problem:
         said = f"{stored.problem.split(' Not rebuilt: ')[0]} {problem}".strip()[:500]

@@ -17,7 +17,7 @@ from memory.gate.policy import GatePolicy
 from memory.services.training.materials import TrainingMaterial, TrainingText
 from memory.text.learning_questions import ask_for, ask_otherwise, cue_of, is_chinese, repeat_otherwise, report
 
-# A longer text teaches a small model little, and makes lines that a trainer cuts.
+# Longer texts teach a small model little, and make lines that a trainer cuts.
 MAX_TEXT_CHARS = 2_000
 _QUESTION_MARKS = ("?", "？")
 Line = dict[str, Any]
@@ -25,7 +25,7 @@ Line = dict[str, Any]
 
 @dataclass(slots=True)
 class TrainingLines:
-    """Holds the lines of a data set by file, their source memories, and counts of rejected material, by reason.
+    """The lines of a data set by file, their source memories, and counts of rejected material by reason.
 
     Lines with the same text are merged and name the memories of all. `sources` are the memories by id.
     """
@@ -41,11 +41,11 @@ class TrainingLines:
 
     @property
     def count(self) -> int:
-        """Returns the number of lines to train on."""
+        """Return the number of lines to train on."""
         return len(self.files[TrainingFile.SFT]) + len(self.files[TrainingFile.PREFERENCE])
 
     def add(self, material: TrainingMaterial) -> None:
-        """Adds the lines that can be made of the material, or counts the reason why there are none."""
+        """Add the lines that can be made of the material, or count the reason why there are none."""
         if self.count >= self.max_lines:
             self.left_out["over_max_lines"] += 1
             return
@@ -76,19 +76,19 @@ class TrainingLines:
         self._put(TrainingFile.PREFERENCE, material, pair, [*used, material.formerly])
 
     def write(self, file: TrainingFile) -> bytes:
-        """Returns the file's bytes: a line of JSON each, in the order in which they were added, names sorted."""
+        """Return the file's bytes: a line of JSON each, in the order of adding, names sorted."""
         options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
         return b"".join(orjson.dumps(line, option=options) for line in self.files[file].values())
 
     def _ask(self, material: TrainingMaterial, said: str) -> tuple[str, str] | None:
-        """Returns the question, and the same in other words; None when there is no question to ask."""
+        """Return the question, and the same question in other words; None when there is no question."""
         if material.question is not None:
             asked = self._admit(material.question.text)
             return None if asked is None else (asked, repeat_otherwise(asked))
         if material.said.text.rstrip().endswith(_QUESTION_MARKS):
             self.left_out["question"] += 1
             return None
-        # Uses the text as the gate left it: a cue must not repeat redacted words.
+        # Use the text as the gate left it: a cue must not repeat redacted words.
         own = self._judge(material.said.text)
         speaker = "" if material.said.is_fact else material.said.speaker
         cue = cue_of(own, speaker) if own is not None else ""
@@ -99,7 +99,7 @@ class TrainingLines:
         return ask_for(cue, chinese=chinese), ask_otherwise(cue, chinese=chinese)
 
     def _admit(self, text: str) -> str | None:
-        """Returns the text as it may be learnt; None, counted, when it may not."""
+        """Return the text as it may be learnt; None, counted, when it may not."""
         if len(text) > MAX_TEXT_CHARS:
             self.left_out["too_long"] += 1
             return None
@@ -140,7 +140,7 @@ class TrainingLines:
 
 
 def strictest(gate: GatePolicy) -> GatePolicy:
-    """Returns a namespace's gate for training: secrets and personal data are redacted, even if it lets them in
+    """Return a namespace's gate for training: secrets and personal data are redacted, even if it lets them in
     elsewhere, and no memory that a person marked is worth too little.
     """
     return replace(
@@ -153,7 +153,7 @@ def strictest(gate: GatePolicy) -> GatePolicy:
 
 
 def _write_answer(text: TrainingText, question: TrainingText | None) -> str:
-    """Returns the text that the model learns to say: answers and facts unchanged, a person's words as a report."""
+    """Return the text that the model learns to say: answers and facts unchanged, a person's words as a report."""
     if question is not None or text.is_fact or text.role != Role.USER:
         return text.text
     return report(text.text, text.speaker)

@@ -1,4 +1,4 @@
-"""Reads what lines can be made of: memories that people marked, corrected or superseded, page by page."""
+"""Reads the material for lines: memories that people marked, corrected or superseded, page by page."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from memory.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class TrainingText:
-    """What a memory says now (`text`), with what identifies that: `fingerprint`, and whether it is superseded.
+    """The present text of a memory, with the `fingerprint` that identifies it, and whether the memory is superseded.
 
-    A fact tells of its holder itself; a turn (`is_fact` false) is what somebody said.
+    A fact names its holder itself; a turn (`is_fact` false) was said by a speaker.
     """
 
     memory_id: uuid.UUID
@@ -32,7 +32,7 @@ class TrainingText:
 
 @dataclass(frozen=True, slots=True)
 class TrainingMaterial:
-    """What a line is made of: `said` is right; `question` came before it, `formerly` is what held before."""
+    """The material of a line: `said` is right; `question` came before it, and `formerly` held before it."""
 
     origin: TrainingOrigin
     said: TrainingText
@@ -44,9 +44,9 @@ _FIRST = uuid.UUID(int=0)
 
 
 def list_materials(scope: Scope, origin: TrainingOrigin, *, min_importance: float) -> Iterator[TrainingMaterial]:
-    """What there is of one origin, in the order of the memories' ids.
+    """Yield the material of one origin, in the order of the memories' ids.
 
-    Each page is a statement of its own: what is made of them is compared with the memories before it is stored.
+    Each page is a separate statement: the memories are compared again before the lines are stored.
     """
     after = _FIRST
     while True:

@@ -1,4 +1,4 @@
-"""The trainer as a process of its own: begun, followed, stopped; its environment has nothing of the server's."""
+"""Runs the trainer in a separate process: starts, follows and stops it, without the server's environment."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from django.conf import settings
 
 from memory.errors import MemosError
 
-# A training that takes longer is stopped. It keeps one worker busy meanwhile.
+# The time limit of a training, which keeps one worker busy meanwhile.
 MAX_SECONDS = 21_600
-# The variables of the environment that a trainer may know: where programs and GPUs are.
+# The environment variables that a trainer gets: where programs and GPUs are.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "SYSTEMROOT", "LANG")
 _POLL_SECONDS = 1.0
 _CHECK_SECONDS = 60
@@ -28,25 +28,25 @@ _KILLED = -9
 
 
 class TrainingFailed(MemosError):
-    """The trainer did not make an adapter; the message says why, and what to do."""
+    """The trainer did not make an adapter; the message gives the reason and the remedy."""
 
     status = 409
 
 
 class TrainingStopped(Exception):
-    """The adapter is not wanted any more."""
+    """The adapter is no longer wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainerResult:
-    """What the trainer says in the end."""
+    """The result that the trainer reports."""
 
     base_sha256: str
     metrics: dict[str, Any]
 
 
 def find_missing() -> str:
-    """Why nothing can be trained here, and how to mend it; empty when it can."""
+    """Return why nothing can be trained here, with the remedy; '' when it can."""
     try:
         # The program is the one of the settings, and its arguments are constants.
         done = subprocess.run(  # noqa: S603
@@ -68,7 +68,7 @@ def find_missing() -> str:
 
 
 def run(folder: Path, *, wanted: Callable[[], bool], report: Callable[[int, int], None]) -> TrainerResult:
-    """Trains what the folder names. Raises TrainingFailed; TrainingStopped once `wanted` says no."""
+    """Train as the folder specifies. Raises TrainingFailed; TrainingStopped once `wanted` returns False."""
     deadline = time.monotonic() + MAX_SECONDS
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 - as above; the folder is ours
@@ -84,7 +84,7 @@ def run(folder: Path, *, wanted: Callable[[], bool], report: Callable[[int, int]
         threading.Thread(target=_follow, args=(process, progress), daemon=True).start()
         while process.poll() is None:
             if progress:
-                # From this thread, which the job is of.
+                # Report from the job's own thread, because it owns the connection.
                 report(*progress[-1])
             if not wanted():
                 raise TrainingStopped
@@ -98,14 +98,14 @@ def run(folder: Path, *, wanted: Callable[[], bool], report: Callable[[int, int]
 
 
 def _follow(process: subprocess.Popen[bytes], progress: list[tuple[int, int]]) -> None:
-    """Keeps what the trainer says of how far it is."""
+    """Keep the trainer's last report of its progress."""
     assert process.stdout is not None
     for line in process.stdout:
         try:
             said = json.loads(line)
             progress[:] = [(int(said["done"]), int(said["total"]))]
         except (ValueError, TypeError, KeyError):
-            # What a library prints.
+            # The line was printed by a library.
             continue
 
 
@@ -128,7 +128,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _last_type(folder: Path) -> str:
-    """The type of the error that the trainer ended with; what it says may quote a memory."""
+    """Return the type of the error that ended the trainer, without its message, which may quote a memory."""
     lines = (folder / "log").read_bytes()[-4096:].decode("utf-8", "replace").splitlines()
     named = [
         line.partition(":")[0] for line in lines if line and not line[0].isspace() and "Error" in line.partition(":")[0]
@@ -151,7 +151,7 @@ def _environment(home: Path) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
-        # Threads that wait for each other sleep: on a machine that does other things as well, spinning costs most.
+        # Let waiting threads sleep: on a machine that does other work as well, spinning costs most.
         "OMP_WAIT_POLICY": "PASSIVE",
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     }

@@ -1,7 +1,7 @@
-"""Loads adapters into servers of models that speak vLLM's routes, and takes them out again.
+"""Loads adapters into model servers that speak vLLM's routes, and unloads them again.
 
-Only addresses of MEMOS_ADAPTER_SERVERS are spoken to; no caller can name another. Whether a server has an adapter is
-what its list of models says, before and after: an answer to the request alone is not trusted.
+Only addresses of MEMOS_ADAPTER_SERVERS are used; no caller can name another one. Whether a server has an adapter is
+read from its list of models, before and after: the answer to the request alone is not trusted.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from django.conf import settings
 from memory.errors import AdapterServerUnavailable
 
 SECONDS = 10.0
-# Weights are read from a disk, after what the server is at.
+# Weights are read from a disk, after the server's present work.
 LOAD_SECONDS = 60.0
 _READ_BYTES = 4 * 1024 * 1024
 _SAID_CHARS = 200
 _RUNTIME_UPDATING = "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
 _FOLDER = "it must see MemOS's folder of adapters under the same path, and may read the files of the adapter"
-# What vLLM says, and what helps.
+# The errors of vLLM, and their remedies.
 _MENDS = {
     "LoRA is not enabled": "start it with --enable-lora",
     "max_lora_rank": "start it with a --max-lora-rank that is not below the adapter's rank",
@@ -33,12 +33,12 @@ _MENDS = {
 
 
 def addresses() -> list[str]:
-    """The servers that adapters may be loaded into."""
+    """Return the servers into which adapters may be loaded."""
     return [address.rstrip("/").removesuffix("/v1") for address in settings.MEMOS_ADAPTER_SERVERS]
 
 
 def problem_of(address: str) -> str | None:
-    """What is wrong with an address of the settings; None when nothing is."""
+    """Return the problem of an address in the settings; None when it is valid."""
     try:
         parts = urlsplit(address)
         right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -50,12 +50,12 @@ def problem_of(address: str) -> str | None:
 
 
 def is_served(address: str, name: str, path: str) -> bool:
-    """Whether the server lists the model, as loaded from the folder. Raises AdapterServerUnavailable."""
+    """Return whether the server lists the model, as loaded from the folder. Raises AdapterServerUnavailable."""
     return _is_listed(_list_models(address), name, path)
 
 
 def load(address: str, name: str, path: str) -> None:
-    """Has the server load the adapter of the folder, in the place of another one of the name, which it has until then.
+    """Load the adapter of the folder into the server, in place of another one with the same name.
 
     Raises AdapterServerUnavailable.
     """
@@ -63,7 +63,8 @@ def load(address: str, name: str, path: str) -> None:
     if _is_listed(listed, name, path):
         return
     if name in listed:
-        # Not by `load_inplace`: vLLM keeps it with the adapter, and reads the files again at every step of an answer.
+        # Do not use `load_inplace`: vLLM keeps the flag with the adapter, and reads the files again at every step of an
+        # answer.
         unload(address, name)
     body = {"lora_name": name, "lora_path": path}
     status, answer = _exchange(address, "POST", "/v1/load_lora_adapter", body, seconds=LOAD_SECONDS)
@@ -72,17 +73,18 @@ def load(address: str, name: str, path: str) -> None:
 
 
 def unload(address: str, name: str) -> None:
-    """Has the server let go of the adapter; one that it has not is none. Raises AdapterServerUnavailable."""
-    # A server that is away is found out sooner by this.
+    """Unload the adapter from the server; one that it does not have counts as unloaded. Raises
+    AdapterServerUnavailable."""
+    # This detects an unavailable server sooner.
     _list_models(address)
-    # Also what is not listed: vLLM may be loading it still for who waits no longer, and lets go of it after that.
+    # Unload even an unlisted adapter: vLLM may still be loading it for an earlier request, and unloads it after that.
     status, answer = _exchange(address, "POST", "/v1/unload_lora_adapter", {"lora_name": name}, seconds=LOAD_SECONDS)
     if name in _list_models(address):
         raise _unavailable(address, f"it did not unload the adapter ({_say(status, answer)})")
 
 
 def _list_models(address: str) -> dict[str, str | None]:
-    """The folder of each model that the server lists, by name; None where it names none."""
+    """Return the folder of each model that the server lists, by name; None for one without a folder."""
     status, answer = _exchange(address, "GET", "/v1/models")
     try:
         return {entry["id"]: entry.get("root") for entry in json.loads(answer)["data"]}
@@ -97,7 +99,7 @@ def _is_listed(listed: dict[str, str | None], name: str, path: str) -> bool:
 def _exchange(
     address: str, method: str, path: str, body: dict[str, Any] | None = None, *, seconds: float = SECONDS
 ) -> tuple[int, bytes]:
-    """Status and body of an answer; redirects are not followed."""
+    """Return status and body of an answer; redirects are not followed."""
     if problem := problem_of(address):
         raise _unavailable(address, problem)
     parts = urlsplit(address)
@@ -121,7 +123,7 @@ def _exchange(
 
 
 def _say(status: int, answer: bytes) -> str:
-    """What the server answered, and how what is missing there is mended."""
+    """Describe the server's answer, with a remedy if one is known."""
     said = _read_message(answer)
     if status in (404, 405) and said is None:
         hint = f"it has no such route; vLLM has it when it is started with --enable-lora and {_RUNTIME_UPDATING}"
@@ -134,7 +136,7 @@ def _say(status: int, answer: bytes) -> str:
 
 
 def _read_message(answer: bytes) -> str | None:
-    """The message of an error as vLLM words one; None for what is not its own, such as that there is no route."""
+    """Return the message of an error in vLLM's form; None for other errors, such as a missing route."""
     try:
         error = json.loads(answer)["error"]
         return str(error["message"] if isinstance(error, dict) else error)

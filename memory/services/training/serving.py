@@ -1,4 +1,4 @@
-"""Which adapters are in use: activated after checks, loaded into servers, retired, and taken out of use when stale."""
+"""Manages adapters in use: activated after checks, loaded into model servers, retired, and unloaded when stale."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _NAMES = uuid.UUID("5f1f6f5e-0c8e-4f0a-9d5e-3b1a6c1d7e42")
 
 
 def activate(access: Access, *, adapter_id: uuid.UUID, now: datetime) -> Adapter:
-    """Puts an adapter to use: it is checked and loaded into every server; the active one of its name is retired.
+    """Activate an adapter: check it, load it into every server, and retire the active one of the same name.
 
-    One that is active is loaded where it is not. Without a server it is active for whoever reads its files. Raises
-    NotFound, Forbidden without consent, Conflict for one that may not be used, AdapterServerUnavailable; then all is as
-    it was.
+    An active adapter is loaded where it is missing. Without servers it is active for programs that read its files.
+    Raises NotFound, Forbidden without consent, Conflict for an unusable adapter, AdapterServerUnavailable; then
+    everything is as before.
     """
     row = find_adapter(access, adapter_id=adapter_id)
     with hold_name(row) as mine:
@@ -44,7 +44,7 @@ def activate(access: Access, *, adapter_id: uuid.UUID, now: datetime) -> Adapter
         _check(row, access.actor)
         former = _find_active(row)
         wanted = servers.addresses()
-        # Before it is loaded: whoever comes after a kill knows where to look.
+        # Record it before it is loaded, so that a later run knows where to look after a kill.
         _set_served(row, sorted({*row.served_by, *wanted}))
         try:
             _load_everywhere(row, wanted)
@@ -55,7 +55,7 @@ def activate(access: Access, *, adapter_id: uuid.UUID, now: datetime) -> Adapter
 
 
 def retire(access: Access, *, adapter_id: uuid.UUID, delete_files: bool, now: datetime) -> Adapter:
-    """Takes an adapter out of use; it can be activated again unless its files are deleted.
+    """Take an adapter out of use; it can be activated again unless its files are deleted.
 
     One that is being trained is stopped. Raises NotFound, Conflict, AdapterServerUnavailable.
     """
@@ -71,7 +71,7 @@ def retire(access: Access, *, adapter_id: uuid.UUID, delete_files: bool, now: da
             stored = lock_row(row)
             if delete_files:
                 stored.files = {}
-            # One that was refused or is stale stays so: what is lost is only its files.
+            # A refused or stale adapter stays so: it only loses its files.
             if stored.state in (*_USABLE, AdapterState.TRAINING):
                 stored.state, stored.ended_at = AdapterState.RETIRED, now
             stored.rebuild = False
@@ -87,10 +87,10 @@ def retire(access: Access, *, adapter_id: uuid.UUID, delete_files: bool, now: da
 
 
 def take_out(row: Adapter) -> None:
-    """Unloads it from the servers that have it. Inside `hold_name`. Raises AdapterServerUnavailable.
+    """Unload it from the servers that have it. Inside `hold_name`. Raises AdapterServerUnavailable.
 
-    Where another one of its name is active, that takes its place. A server that is in the settings no longer is not
-    asked.
+    If another adapter of its name is active, that one is loaded instead. A server that is no longer in the settings is
+    not contacted.
     """
     listed, active = servers.addresses(), _find_active(row)
     for address in list(row.served_by):
@@ -102,7 +102,7 @@ def take_out(row: Adapter) -> None:
 
 
 def load_where_missing(row: Adapter) -> None:
-    """Loads an active adapter into servers that lost it: one that was started again has none."""
+    """Load an active adapter into servers that lost it, as after a restart."""
     with hold_name(row) as mine:
         stored = Adapter.objects.filter(namespace_id=row.namespace_id, id=row.id, state=AdapterState.ACTIVE).first()
         if not mine or stored is None:
@@ -119,18 +119,18 @@ def load_where_missing(row: Adapter) -> None:
 
 @contextmanager
 def hold_name(row: Adapter) -> Iterator[bool]:
-    """Inside, whether nobody else loads or unloads adapters of this name."""
+    """Yield whether no other process loads or unloads adapters of this name, and prevent that inside the context."""
     with try_lock(Lock.ADAPTER, uuid.uuid5(_NAMES, row.served_name)) as mine:
         yield mine
 
 
 def lock_row(row: Adapter) -> Adapter:
-    """The adapter as it is stored, locked until the transaction ends."""
+    """Lock the stored adapter until the transaction ends, and return it."""
     return Adapter.objects.filter(namespace_id=row.namespace_id, id=row.id).select_for_update().get()
 
 
 def refuse_stale(row: Adapter) -> None:
-    """Raises Conflict for an adapter that has learnt what holds no longer, read from the memories at this moment."""
+    """Raise Conflict if memories that the adapter has learnt no longer hold, as read at this moment."""
     dataset = TrainingDataset.objects.filter(namespace_id=row.namespace_id, id=row.dataset_id).get()
     if reasons := stale_reasons(dataset):
         raise Conflict(
@@ -157,7 +157,7 @@ def _load_everywhere(row: Adapter, wanted: list[str]) -> None:
 
 
 def _put_back(row: Adapter, former: Adapter | None) -> None:
-    """After a server failed: none of them keeps the new one, and the former is loaded as far as can be."""
+    """Undo a failed activation: unload the new adapter everywhere, and load the former one as far as possible."""
     for address in servers.addresses():
         try:
             if former is not None and address in former.served_by:
@@ -165,7 +165,7 @@ def _put_back(row: Adapter, former: Adapter | None) -> None:
             elif row.state != AdapterState.ACTIVE:
                 servers.unload(address, row.served_name)
         except (AdapterServerUnavailable, Conflict) as error:
-            # It stays in `served_by`: the schedule goes on.
+            # It stays in `served_by`, so that the schedule continues.
             log.warning("an adapter could not be put back", extra={"adapter": str(row.id), "reason": error.message})
             continue
         if row.state != AdapterState.ACTIVE:
@@ -199,13 +199,13 @@ def _mark_active(access: Access, row: Adapter, former: Adapter | None, wanted: l
                 now=now,
             )
             return stored
-    # An erasure or a supersession came between.
+    # An erasure or a supersession came in between.
     take_out(stored)
     raise Conflict(f"The adapter is {stored.state} meanwhile: it is not used.", detail={"state": str(stored.state)})
 
 
 def _find_active(row: Adapter) -> Adapter | None:
-    """The other adapter of the same name that is active."""
+    """Return the other adapter of the same name that is active."""
     active = Adapter.objects.filter(namespace_id=row.namespace_id, name=row.name, state=AdapterState.ACTIVE)
     return active.exclude(id=row.id).first()
 

@@ -1,7 +1,7 @@
-"""Which data sets, and so which adapters, have learnt what holds no longer.
+"""Finds the data sets, and thereby the adapters, that have learnt memories that no longer hold.
 
-It is read from the memories whenever it matters, so that no way of changing one is missed; what is stored on the rows
-is for lists, and for who unloads and rebuilds.
+It is read from the memories whenever it matters, so that no kind of change is missed; the state stored on the rows is
+for lists, and for unloading and rebuilding.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _REASONS = ("gone", "changed", "superseded", "reinstated", "archived")
 
 
 def find_stale(namespace_id: int, dataset_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, dict[str, int]]:
-    """Of those data sets that are stale, how many memories are not as they were, by reason.
+    """Count the changed memories of each stale data set among these, by reason.
 
-    What an erasure took away is not counted here: its source is gone as well, and the row says so.
+    Erased memories are not counted here: their sources are gone as well, and the row records them.
     """
     if not dataset_ids:
         return {}
@@ -34,9 +34,9 @@ def find_stale(namespace_id: int, dataset_ids: Collection[uuid.UUID]) -> dict[uu
 
 
 def lock_sources(namespace_id: int, sources: Mapping[uuid.UUID, TrainingText]) -> bool:
-    """Locks the memories against change until the transaction ends; whether all are as they were read.
+    """Lock the memories against change until the transaction ends; return whether all are as they were read.
 
-    An erasure waits for the lock, or has begun already: then this is False.
+    An erasure waits for the lock, or has begun already: then this returns False.
     """
     ids = sorted(sources)
     for start in range(0, len(ids), _LOCKED_AT_ONCE):
@@ -52,7 +52,7 @@ def lock_sources(namespace_id: int, sources: Mapping[uuid.UUID, TrainingText]) -
 
 
 def describe(reasons: Mapping[str, Any]) -> str:
-    """The reasons in words."""
+    """Return the reasons in words."""
     words = {
         "erased": "erased",
         "gone": "deleted",

@@ -17,7 +17,7 @@ forget_training_files = follow.forget
 
 
 def export_training(namespace_id: int, dataset_id: str, *, now: datetime) -> int:
-    """Makes a data set to train on, and asks for the adapter that waits for it; returns how many memories it has."""
+    """Make a data set to train on, and request the adapter that waits for it; return the number of its memories."""
     made = export.make_dataset(namespace_id=namespace_id, dataset_id=UUID(dataset_id), now=timezone.now)
     if made is None:
         return 0
@@ -26,6 +26,6 @@ def export_training(namespace_id: int, dataset_id: str, *, now: datetime) -> int
 
 
 def train_adapter(namespace_id: int, adapter_id: str, *, now: datetime) -> int:
-    """Trains an adapter; returns 1 when it may be activated."""
+    """Train an adapter; return 1 when it may be activated."""
     trained = train.train(namespace_id=namespace_id, adapter_id=UUID(adapter_id), now=timezone.now)
     return int(trained is not None and trained.state == AdapterState.CANDIDATE)

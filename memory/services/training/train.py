@@ -1,4 +1,4 @@
-"""Trains an adapter that was asked for, has its evaluation judged, and registers what passes."""
+"""Trains a requested adapter, has its evaluation judged, and registers it if it passes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _RECHECK_POLLS = 5
 
 
 def train(*, namespace_id: int, adapter_id: uuid.UUID, now: Callable[[], datetime]) -> Adapter | None:
-    """Trains the adapter; None when there is nothing to do, or another process is at it.
+    """Train the adapter; return None when there is nothing to do, or another process works on it.
 
-    It becomes a candidate when it passes, else it is refused, with the reasons on its row. Erased or superseded
-    meanwhile, it is stale, and nothing of it is kept. Raises OSError when the disk does not take it: the job is tried
-    again.
+    It becomes a candidate if it passes; otherwise it is refused, with the reasons on its row. If its memories are
+    erased or superseded meanwhile, it is stale, and nothing of it is kept. Raises OSError when it cannot be written to
+    disk: the job is tried again.
     """
     with try_lock(Lock.ADAPTER, adapter_id) as mine:
         row = _find(namespace_id, adapter_id)
@@ -62,7 +62,7 @@ def train(*, namespace_id: int, adapter_id: uuid.UUID, now: Callable[[], datetim
 
 
 class _Wanted:
-    """Whether the adapter is still to be trained: asked often, looked up now and then."""
+    """Tells whether the adapter is still wanted; called often, but looks it up only now and then."""
 
     def __init__(self, row: Adapter) -> None:
         self._row = row
@@ -78,7 +78,7 @@ def _find(namespace_id: int, adapter_id: uuid.UUID) -> Adapter | None:
 
 
 def _usable_dataset(row: Adapter) -> TrainingDataset:
-    """Its data set. Raises Forbidden, Conflict, TrainingFailed."""
+    """Return its data set. Raises Forbidden, Conflict, TrainingFailed."""
     require_consent(scope_of(row, row.actor))
     dataset = TrainingDataset.objects.filter(namespace_id=row.namespace_id, id=row.dataset_id).first()
     if dataset is None:
@@ -90,7 +90,7 @@ def _usable_dataset(row: Adapter) -> TrainingDataset:
 
 
 def _prepare(folder: Path, row: Adapter, dataset: TrainingDataset) -> None:
-    """Writes what the trainer reads; nobody else on the machine may."""
+    """Write the trainer's input, readable only by the server's user."""
     folder.mkdir(mode=0o700, parents=True)
     for name, file in FILES.items():
         with (folder / name).open("wb") as stream:
@@ -105,13 +105,13 @@ def _prepare(folder: Path, row: Adapter, dataset: TrainingDataset) -> None:
 
 
 def _register(row: Adapter, result: TrainerResult, trained: Path, *, now: datetime) -> Adapter | None:
-    """Judges what was measured and keeps the files of what passes, unless it is stale meanwhile."""
+    """Judge the metrics and store the adapter and, if it passes, its files, unless it is stale by now."""
     reasons = judge_adapter(result.metrics)
     with transaction.atomic():
         stored = lock_row(row)
         if stored.state != AdapterState.TRAINING:
             return None
-        # Again: a memory may have been superseded while it was learnt.
+        # Check it again, because a memory may have been superseded during the training.
         dataset = _usable_dataset(stored)
         stored.base_model = Path(settings.MEMOS_ADAPTER_BASE_MODEL).name[:200]
         stored.base_sha256, stored.metrics, stored.refusals = result.base_sha256, result.metrics, reasons
@@ -155,6 +155,6 @@ def _refuse(row: Adapter, refusal: MemosError, *, now: datetime) -> Adapter | No
             details={"name": stored.name, "state": str(stored.state), "refusals": [stored.problem]},
             now=now,
         )
-    # A run that was killed may have moved them there.
+    # A killed run may have moved them there.
     remove_files(stored)
     return stored

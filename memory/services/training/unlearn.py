@@ -1,4 +1,4 @@
-"""What an erasure does to adapters: what has learnt an erased memory is unloaded, and its files are deleted."""
+"""Unloads adapters that have learnt erased memories, and deletes their files, as part of an erasure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from memory.types import Scope
 
 
 def unlearn(scope: Scope, *, erasure_id: uuid.UUID, now: datetime) -> str:
-    """Unloads and deletes all adapters that the erasure has marked; returns what it waits for, if anything.
+    """Unload and delete all adapters that the erasure has marked; return what it waits for, or ''.
 
-    Run again, it goes on with what is left.
+    Run again, it continues with the rest.
     """
     waits = []
     for row in _list_stale_adapters(scope, erasure_id):
@@ -31,7 +31,7 @@ def unlearn(scope: Scope, *, erasure_id: uuid.UUID, now: datetime) -> str:
 
 
 def list_unlearned(scope: Scope, *, erasure_id: uuid.UUID) -> dict[str, Any]:
-    """The data sets and adapters that had learnt what was erased, for the receipt."""
+    """Return the data sets and adapters that had learnt erased memories, for the receipt."""
     datasets = TrainingDataset.objects.in_scope(scope).filter(erasures__contains=[erasure_id]).order_by("id")
     adapters = Adapter.objects.in_scope(scope).filter(erasures__contains=[erasure_id]).order_by("id")
     return {
@@ -42,7 +42,7 @@ def list_unlearned(scope: Scope, *, erasure_id: uuid.UUID) -> dict[str, Any]:
 
 def _list_stale_adapters(scope: Scope, erasure_id: uuid.UUID) -> list[Adapter]:
     rows = Adapter.objects.in_scope(scope).filter(erasures__contains=[erasure_id]).order_by("id")
-    # The database may not know of files: a training may have been killed between the two.
+    # The database may not know of files if a training was killed in between.
     return [row for row in rows if row.files or row.served_by or has_files(row)]
 
 

@@ -1,1 +1,1 @@
-"""What calls of models take and cost: a row for each, sums by day, prices, budgets."""
+"""Accounts for calls of models: a row for each, sums by day, prices and budgets."""

@@ -1,7 +1,7 @@
-"""One thread of the process that books calls of models, on a connection of its own.
+"""Books calls of models in one thread of the process, with a separate connection.
 
 A call may be made inside a transaction that is rolled back, by a thread that must not keep a connection, or by a stream
-that has given its own away. What is booked here is committed at once, whatever becomes of the work around it.
+that has given up its own. A booking is committed at once, whatever happens to the work around it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory.postgresql import reach
 
 Result = TypeVar("Result")
 
-# What a call of a model waits for its booking at most.
+# The most seconds that a call of a model waits for its booking.
 WAIT_SECONDS = 10.0
 # An idle process needs no second connection.
 IDLE_SECONDS = 30.0
@@ -28,7 +28,7 @@ IDLE_SECONDS = 30.0
 
 @dataclass(slots=True)
 class _Desk:
-    """What waits to be booked. A fork begins with its own, for threads do not survive it."""
+    """The bookings that wait. A forked process gets a new one, because threads do not survive a fork."""
 
     pid: int = 0
     waiting: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = field(default_factory=queue.SimpleQueue)
@@ -39,8 +39,10 @@ _opening = threading.Lock()
 
 
 def book(work: Callable[[], Result]) -> Result:
-    """Does the work across namespaces, one piece at a time. Raises what it raises, OperationalError after
-    WAIT_SECONDS."""
+    """Do the work in the booking thread, across namespaces, and return its result.
+
+    Raises what the work raises, and OperationalError after WAIT_SECONDS.
+    """
     if _desk.pid != os.getpid():
         _open()
     future: Future[Result] = Future()
@@ -52,7 +54,7 @@ def book(work: Callable[[], Result]) -> Result:
 
 
 def close() -> None:
-    """Gives the connection back; the next work opens another."""
+    """Close the connection of the booking thread; the next work opens another one."""
     if _desk.pid == os.getpid():
         book(_close)
 
@@ -78,7 +80,7 @@ def _work(desk: _Desk) -> None:
         except queue.Empty:
             connection.close()
             continue
-        # One that nobody waits for any more is done all the same: a call that was made has its row.
+        # Do it even if its caller no longer waits: a call that was made has its row.
         future.set_running_or_notify_cancel()
         try:
             connection.close_if_unusable_or_obsolete()

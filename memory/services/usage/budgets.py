@@ -1,8 +1,8 @@
-"""Budgets of namespaces and keys: what is used of them, and a reservation for each call that counts against one.
+"""Keeps the budgets of namespaces and keys: their use, and a reservation for each call that counts against one.
 
-A call reserves the most that it may take before it is made, under a lock that all processes share, and is settled by
-what it did take. So two at once do not both fit into what is left for one. All of it is in PostgreSQL: it holds
-while Redis is away.
+A call reserves the most that it may use before it is made, under a lock that all processes share, and is settled by its
+actual use. So two concurrent calls cannot both take a remainder that suffices for one. All of it is in PostgreSQL, so
+it works while Redis is away.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ log = logging.getLogger("memos.usage")
 
 # The code in `degraded` of an answer whose models have reached a soft budget.
 SOFT_BUDGET = Degradation.BUDGET_SOFT_LIMIT.value
-# How long a process goes on with the budgets that it knows.
+# The time for which a process uses the budgets that it knows.
 KNOWN_SECONDS = 2.0
-# No call takes longer: what is reserved still then belongs to a process that was killed.
+# No call takes longer: an older reservation belongs to a process that was killed.
 OPEN_AT_MOST = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """Who a call is put down to; 0 for no namespace and no key."""
+    """The namespace and key to which a call is attributed; 0 for none."""
 
     namespace_id: int = 0
     key_id: int = 0
@@ -50,7 +50,7 @@ class Payer:
 
 @dataclass(frozen=True, slots=True)
 class HeldBudget:
-    """A budget and whose it is: the namespace's, else the key's."""
+    """A budget and its owner: the key if `of_key`, otherwise the namespace."""
 
     budget: Budget
     of_key: bool
@@ -63,7 +63,7 @@ class HeldBudget:
 
 @dataclass(frozen=True, slots=True)
 class BudgetUse:
-    """What is used of a budget in the period that `resets`; `reserved` is what open calls may still take."""
+    """The use of a budget in the period that ends at `resets`; `reserved` is what open calls may still use."""
 
     held: HeldBudget
     used: Amount
@@ -72,7 +72,7 @@ class BudgetUse:
 
     @property
     def share(self) -> float:
-        """How much of the limit that is nearest is used, 1 for all of it."""
+        """Return the used share of the limit that is nearest; 1 when it is reached."""
         return max((float(self.used.of(one.unit) / one.most) for one in self.held.budget.limits()), default=0.0)
 
 
@@ -80,12 +80,12 @@ _held: Cache[tuple[int, int], tuple[HeldBudget, ...]] = for_seconds(KNOWN_SECOND
 
 
 def find_known_budgets(payer: Payer) -> tuple[HeldBudget, ...] | None:
-    """The budgets that the payer's calls count against, as this process knows them; None when it must look."""
+    """Return the budgets for the payer's calls, from the cache of this process; None when they must be read."""
     return _held.get((payer.namespace_id, payer.key_id))
 
 
 def budgets_of(payer: Payer) -> tuple[HeldBudget, ...]:
-    """Looks the budgets up: the namespace's first, then the key's."""
+    """Read the payer's budgets: the namespace's first, then the key's."""
     found = []
     if payer.namespace_id:
         found.append(HeldBudget(governing(payer.namespace_id).effective.policy.budget, False, payer.namespace_id))
@@ -96,9 +96,9 @@ def budgets_of(payer: Payer) -> tuple[HeldBudget, ...]:
 
 
 def reserve(call_id: uuid.UUID, payer: Payer, asked: Amount, *, now: datetime) -> bool:
-    """Takes the most that a call may take out of the budgets; whether a soft limit is reached by then.
+    """Reserve the most that a call may use; return whether a soft limit is reached by then.
 
-    Raises BudgetExceeded, and takes nothing.
+    Raises BudgetExceeded, and reserves nothing then.
     """
     held = budgets_of(payer)
     if not held:
@@ -128,12 +128,12 @@ def _reserve(call_id: uuid.UUID, payer: Payer, held: Sequence[HeldBudget], asked
 
 
 def give_back(call_id: uuid.UUID, *, namespace_id: int) -> None:
-    """Ends the reservation of a call, if it had one."""
+    """End the reservation of a call, if it has one."""
     UsageReservation.objects.filter(namespace_id=namespace_id, pk=call_id).delete()
 
 
 def use_of(held: HeldBudget, *, now: datetime) -> BudgetUse:
-    """What is used of a budget now."""
+    """Return the present use of a budget."""
     used, reserved = _amounts(held, now)
     return BudgetUse(held, used, reserved, held.budget.resets(now))
 
@@ -142,9 +142,9 @@ _LIMITS = ("budget.soft_usd", "budget.hard_usd", "budget.soft_tokens", "budget.h
 
 
 def list_uses(access: Access, *, most: int, now: datetime) -> list[tuple[str, BudgetUse]]:
-    """The budgets that the caller reaches, each with the name of its namespace or key: the fullest first.
+    """Return the budgets that the caller reaches, each with the name of its namespace or key, fullest first.
 
-    Of namespaces and of keys `most` are looked at. Keys are listed for those who reach all.
+    At most `most` namespaces and `most` keys are read. Keys are only listed for callers who reach all.
     """
     found = [(name, held) for pk, name in _list_limited(access)[:most] for held in budgets_of(Payer(pk))]
     if access.all_namespaces:
@@ -156,7 +156,7 @@ def list_uses(access: Access, *, most: int, now: datetime) -> list[tuple[str, Bu
 
 
 def _list_limited(access: Access) -> QuerySet[Namespace, tuple[int, str]]:
-    """Finds namespaces whose newest policy sets a limit, or all where the server sets one for all."""
+    """Select the namespaces whose newest policy sets a limit, or all if the server's policy sets one for all."""
     rows = Namespace.objects.order_by("name")
     if not access.all_namespaces:
         rows = rows.filter(pk__in=access.namespace_ids)
@@ -168,7 +168,7 @@ def _list_limited(access: Access) -> QuerySet[Namespace, tuple[int, str]]:
 
 
 def forget_expired(*, now: datetime) -> int:
-    """Deletes the reservations of processes that have ended without settling them; returns how many."""
+    """Delete the reservations of processes that ended without settling them; return how many."""
     return UsageReservation.objects.across_namespaces().filter(expires_at__lte=now).delete()[0]
 
 
@@ -188,14 +188,14 @@ def _lock(held: HeldBudget) -> None:
 
 
 def _admit(held: HeldBudget, asked: Amount, payer: Payer, *, now: datetime) -> bool:
-    """Whether a soft limit is reached with the call. Raises BudgetExceeded."""
+    """Return whether the call reaches a soft limit. Raises BudgetExceeded."""
     used, reserved = _amounts(held, now)
     limit = refusing(held.budget, used=used + reserved, asked=asked)
     if limit is not None:
         raise _refusal(held, limit, used=used, reserved=reserved, asked=asked, now=now)
     reached = list_reached(held.budget, used=used + reserved, asked=asked)
     for soft in reached:
-        # A call may have taken more than it asked for: not always does the one reach it that asks beyond it.
+        # A call may have used more than it asked for, so the limit may be reached before a call asks for more than it.
         if _record_reached(payer, held, soft, now=now):
             most = f"{soft.most:f} {soft.unit}"
             extra = {"of": f"{held.holder} {held.id}", "limit": most, "period": held.budget.period}
@@ -204,7 +204,7 @@ def _admit(held: HeldBudget, asked: Amount, payer: Payer, *, now: datetime) -> b
 
 
 def _record_refusal(payer: Payer, held: Sequence[HeldBudget], refusal: BudgetExceeded, *, now: datetime) -> None:
-    """In a transaction of its own: the one of the call was rolled back."""
+    """Record the refusal in a separate transaction, because that of the call was rolled back."""
     spent = next(one for one in held if one.holder == refusal.detail["budget"])
     limit = next(one for one in spent.budget.limits() if one.hard and one.unit == refusal.detail["unit"])
     with transaction.atomic():
@@ -213,8 +213,10 @@ def _record_refusal(payer: Payer, held: Sequence[HeldBudget], refusal: BudgetExc
 
 
 def _record_reached(payer: Payer, held: HeldBudget, limit: Limit, *, now: datetime) -> bool:
-    """Has the audit log of the payer's namespace say that a limit is reached, under its lock; False when it has said so
-    in this period."""
+    """Record in the audit log of the payer's namespace that a limit is reached, under the budget's lock.
+
+    Returns False if it was recorded already in this period.
+    """
     kind = "hard" if limit.hard else "soft"
     begun = held.budget.begins(now).date()
     subject = f"budget:{held.holder}:{held.id}:{kind}_{limit.unit}:{begun}"

@@ -1,4 +1,4 @@
-"""Hears of every call of a model: asks the budgets before it is made, and keeps a row of it when it has ended."""
+"""Receives a signal for every call of a model: checks the budgets before it, and stores a row after it."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from memory.services.usage.budgets import SOFT_BUDGET, Payer
 
 log = logging.getLogger("memos.usage")
 
-# Calls that are open in this process, at most: one that never ends must not be kept for ever.
+# The most open calls of this process: one that never ends must not be kept for ever.
 _MOST_OPEN = 10_000
 _BATCH = 5_000
 
-# Who pays for the open calls: an answer that is made while it is sent may end where nobody is known any more.
+# The payers of the open calls: an answer that is streamed may end where the caller is no longer known.
 _payers: OrderedDict[uuid.UUID, Payer] = OrderedDict()
 
 
 def connect() -> None:
-    """From now on this process keeps account of its calls of models."""
+    """Have this process account for its calls of models from now on."""
     call_planned.connect(_plan, dispatch_uid="memory.services.usage.plan")
     call_ended.connect(_end, dispatch_uid="memory.services.usage.end")
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes calls that ended three months ago, and reservations that nobody settles; returns how many."""
+    """Delete calls older than MEMOS_MODEL_CALLS_DAYS, and expired reservations; return how many."""
     oldest = first_id_of(now - timedelta(days=settings.MEMOS_MODEL_CALLS_DAYS))
     old = ModelCall.objects.across_namespaces().filter(pk__lt=oldest).order_by("pk")
     deleted = budgets.forget_expired(now=now)
@@ -52,7 +52,7 @@ def forget(*, now: datetime) -> int:
 
 
 def _plan(*, call: PlannedCall, **_signal: Any) -> None:
-    """Reserves what the call may take. Raises BudgetExceeded."""
+    """Reserve what the call may use. Raises BudgetExceeded."""
     payer = _payer_now()
     _payers[call.id] = payer
     while len(_payers) > _MOST_OPEN:
@@ -77,13 +77,13 @@ def _plan(*, call: PlannedCall, **_signal: Any) -> None:
 
 
 def _end(*, call: EndedCall, **_signal: Any) -> None:
-    """Keeps the call. What goes wrong is logged: the answer that was paid for is not lost with it."""
+    """Store the call. Errors are logged, so that the answer that was paid for is not lost."""
     payer = _payers.pop(call.planned.id, None) or _payer_now()
     try:
         row = _row(call, payer, now=timezone.now())
         book(partial(_keep, row))
     except Exception as error:
-        # Without a traceback: it would tell of the provider's error that is handled now, with whatever stands in it.
+        # Log no traceback, which would include the provider's error that is being handled, with whatever it contains.
         model = f"{call.planned.provider}/{call.planned.model}"
         reason = f"{type(error).__name__}: {error}"
         extra = {"model": model, "call": str(call.planned.id), "reason": reason}
@@ -132,8 +132,10 @@ def _row(call: EndedCall, payer: Payer, *, now: datetime) -> ModelCall:
 
 
 def _count_tokens(call: EndedCall) -> TokenUsage:
-    """The tokens as the provider counted them; of one that did not say, and worked at an answer as far as is known, the
-    estimate. One that timed out may be charged for: it counts, or else slow calls would pass every budget."""
+    """Return the tokens as the provider counted them, or an estimate if it did not report them but worked on an answer.
+
+    A call that timed out may be charged, so it counts: otherwise slow calls would evade every budget.
+    """
     has_begun = call.status != ModelCallStatus.FAILED or call.ttft_ms is not None or call.timed_out
     if call.usage.prompt is not None or not has_begun:
         return call.usage
@@ -142,7 +144,7 @@ def _count_tokens(call: EndedCall) -> TokenUsage:
 
 
 def _keep(row: ModelCall) -> None:
-    """The row, its part in the sums of the day, and the end of its reservation, together."""
+    """Store the row, its part in the sums of the day, and the end of its reservation, together."""
     has_failed = row.status == ModelCallStatus.FAILED
     with transaction.atomic():
         row.save(force_insert=True)

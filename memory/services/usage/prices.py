@@ -1,4 +1,4 @@
-"""What a call of a model costs: by the operator's own price, else by the known ones, else nobody knows."""
+"""Prices calls of models: by the operator's own price, else by a known price list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACES = Decimal("0.000000001")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """US dollars; `source` names the list of prices, `date` since when its price holds, where that is said."""
+    """A cost in US dollars. `source`: the price list; `date`: since when its price holds, if known."""
 
     usd: Decimal
     source: str
@@ -23,9 +23,9 @@ class Cost:
 
 
 def cost_of(provider: str, model: str, *, prompt: int, cached: int, completion: int) -> Cost | None:
-    """What so many tokens cost, of which `cached` are some of the `prompt`; None where no price is known.
+    """Return the cost of these tokens, of which `cached` are part of the `prompt`; None if no price is known.
 
-    Looks nothing up on the network.
+    Uses no network.
     """
     cached = min(cached, prompt)
     own = settings.MEMOS_MODEL_PRICES.get(f"{provider}/{model}")
@@ -40,7 +40,7 @@ def cost_of(provider: str, model: str, *, prompt: int, cached: int, completion: 
     except LookupError:
         return None
     if not priced.total_price and prompt + completion:
-        # The model is listed without the price of what it did.
+        # The model is listed without a price for this kind of tokens.
         return None
     return Cost(priced.total_price.quantize(_PLACES), _name_price_list())
 

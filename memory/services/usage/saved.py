@@ -1,7 +1,7 @@
-"""Counts the tokens that context packs saved: the one definition of it, for the API, the metrics and the console.
+"""Counts the tokens that context packs saved, by one definition for the API, the metrics and the console.
 
 Without memory an agent carries the whole history of its session, and its knowledge from elsewhere. A pack saves the
-difference between that and its text. A pack that costs more, as that of a session of two turns does with its headings,
+difference between that and its text. A pack that is longer, such as that of a session of two turns with its headings,
 saves nothing.
 """
 
@@ -34,9 +34,8 @@ GROUP BY 1
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """Counts the packs of some days: the tokens of the histories they stand for, and of their own texts,
-    capped at those.
-    """
+    """The packs of some days: their number, the tokens of the histories they replace, and of their own texts, capped at
+    the former."""
 
     packs: int = 0
     original: int = 0
@@ -48,7 +47,7 @@ class HandedOver:
 
     @property
     def ratio(self) -> float:
-        """Returns handed over / history, 0 to 1: smaller is better; 0 without any."""
+        """Return handed over / history, 0 to 1: smaller is better; 0 without packs."""
         return round(self.handed_over / self.original, 4) if self.original else 0.0
 
     def __add__(self, other: HandedOver) -> HandedOver:
@@ -58,10 +57,10 @@ class HandedOver:
 
 
 def count_handed_over_by_day(access: Access, *, since: datetime) -> dict[date, HandedOver]:
-    """Sums by UTC day, over the packs that are kept (retention.packs_days); days without one are absent."""
+    """Sum by UTC day, over the packs that are kept (retention.packs_days); days without packs are absent."""
     parameters = {
         "since": since,
-        # Ids begin with the time: the index is read from there on.
+        # Ids begin with the time: the index is read from here on.
         "first": first_id_of(since),
         "everywhere": access.all_namespaces,
         "namespaces": sorted(access.namespace_ids),
@@ -71,22 +70,23 @@ def count_handed_over_by_day(access: Access, *, since: datetime) -> dict[date, H
 
 
 def count_saved(access: Access, *, now: datetime) -> HandedOver:
-    """Returns the total of the last SAVED_DAYS (UTC)."""
+    """Return the total of the last SAVED_DAYS (UTC)."""
     since = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=SAVED_DAYS - 1)
     return sum(count_handed_over_by_day(access, since=since).values(), HandedOver())
 
 
 def recent_saved(access: Access, *, now: datetime) -> HandedOver:
-    """Returns that total as it was at most RECENT_SECONDS ago."""
+    """Return that total, at most RECENT_SECONDS old."""
     return HandedOver(
         **figures.count_cached(access, "saved", lambda: asdict(count_saved(access, now=now)), seconds=RECENT_SECONDS)
     )
 
 
 def worth(tokens: int) -> tuple[Cost, str] | None:
-    """Returns the cost of this many prompt tokens, and the model that would have read them: the one that answers.
+    """Return the cost of this many prompt tokens, and the model that would have read them, which is the one that
+    answers.
 
-    Returns None if no model is set up, or its price is unknown.
+    Returns None if no model is configured, or its price is unknown.
     """
     model = find_chat_model(ModelPurpose.ANSWER)
     if model is None or tokens <= 0:

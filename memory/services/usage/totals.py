@@ -1,4 +1,4 @@
-"""What calls of models took and cost, added up by day, key, namespace, purpose or model."""
+"""Adds up the use and cost of calls of models, by day, key, namespace, purpose or model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory.models.queries import usage as queries
 from memory.text.spreadsheet import lines_of
 from memory.types import Access
 
-# As many rows as one file holds.
+# The most rows of one file.
 MAX_FILED = 100_000
 
 _FIGURES = (
@@ -30,9 +30,9 @@ _FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class UsageTotal:
-    """Calls that agree in `groups`, and what they took; `cost` in US dollars without the `unpriced` ones.
+    """The calls with the same `groups`, and their use; `cost` in US dollars excludes the `unpriced` ones.
 
-    A group's value is "" for calls of no key (the worker, staff) or of no single namespace.
+    A group's value is "" for calls without a key (the worker, staff) or without a single namespace.
     """
 
     groups: Mapping[str, str]
@@ -46,7 +46,7 @@ class UsageTotal:
 
     @property
     def cached_share(self) -> float:
-        """0 to 1: how much of the prompts the providers had read before."""
+        """Return the share of the prompt tokens, 0 to 1, that the providers had cached."""
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
 
     @property
@@ -56,7 +56,7 @@ class UsageTotal:
 
 @dataclass(frozen=True, slots=True)
 class UsageFilter:
-    """UTC days from `since` to `until`, both included. Without groups all is one total."""
+    """The filters: UTC days from `since` to `until`, both included. Without groups everything is one total."""
 
     since: date
     until: date
@@ -67,9 +67,10 @@ class UsageFilter:
 
 
 def list_totals(access: Access, wanted: UsageFilter) -> tuple[list[UsageTotal], str | None]:
-    """A page of totals of what the caller reaches, in the order of their groups, and the cursor of the next page.
+    """Return a page of totals of what the caller reaches, in the order of their groups, and the cursor of the next
+    page.
 
-    Raises NotFound for a namespace out of reach, and InvalidInput for a cursor that is none.
+    Raises NotFound for a namespace out of reach, and InvalidInput for an invalid cursor.
     """
     namespaces = _namespaces(access, wanted.namespace)
     rows = queries.list_totals(
@@ -85,7 +86,7 @@ def list_totals(access: Access, wanted: UsageFilter) -> tuple[list[UsageTotal], 
 
 
 def figures_of(total: UsageTotal) -> dict[str, int | float]:
-    """What the total says, by name, as clients and files are told it."""
+    """Return the figures of the total by name, for clients and files."""
     return {
         "calls": total.calls,
         "failed": total.failed,
@@ -99,9 +100,9 @@ def figures_of(total: UsageTotal) -> dict[str, int | float]:
 
 
 def as_csv(groups: Sequence[UsageGroup], found: Sequence[UsageTotal]) -> Iterator[str]:
-    """Lines of CSV, with a heading."""
+    """Yield lines of CSV, with a heading."""
     figures = [figures_of(total) for total in found]
-    # Not 1e-07, which a spreadsheet may read as a text.
+    # Avoid 1e-07, which a spreadsheet may read as a text.
     rows = [
         [*total.groups.values(), *{**own, "cost_usd": f"{total.cost:f}"}.values()]
         for total, own in zip(found, figures, strict=True)
@@ -110,7 +111,7 @@ def as_csv(groups: Sequence[UsageGroup], found: Sequence[UsageTotal]) -> Iterato
 
 
 def _namespaces(access: Access, name: str | None) -> list[int] | None:
-    """The ids to look at; None for all, and for what belongs to none."""
+    """Return the ids of the namespaces to read; None for all, including calls without a namespace."""
     if name is None:
         return None if access.all_namespaces else sorted(access.namespace_ids)
     identity = Namespace.objects.filter(name=name).values_list("pk", flat=True).first()

@@ -1,1 +1,2 @@
-"""Tells of what happens: webhooks, their deliveries, and the feed of changes. All of it is read from the audit log."""
+"""Notifies clients of events by webhooks, their deliveries, and the feed of changes, all of which read the audit
+log."""

@@ -1,7 +1,7 @@
-"""Where a webhook may lead: what its address must look like, and which networks it may reach.
+"""Checks the addresses of webhooks: their form, and the networks that they may reach.
 
-A name is resolved once for each attempt, and the connection is made to what it resolved to then: a name that answers
-otherwise the next moment (DNS rebinding) reaches nothing else.
+A name is resolved once for each attempt, and the connection is made to the resolved address. A name that resolves
+differently the next moment (DNS rebinding) therefore reaches nothing else.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from django.conf import settings
 from memory.errors import InvalidInput
 
 MAX_URL_CHARS = 2000
-# What is tried of a name with many addresses.
+# The most addresses of a name that are tried.
 MAX_ADDRESSES = 4
 _PORTS = {"http": 80, "https": 443}
-# Addresses of IPv6 that stand for one of IPv4, which a gateway translates (RFC 6052).
+# IPv6 addresses that stand for an IPv4 address, which a gateway translates (RFC 6052).
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
-# What some versions of Python count as public: protocol assignments, relays of 6to4, documentation, segment routing.
+# Networks that some versions of Python count as public: protocol assignments, 6to4 relays, documentation, segment
+# routing.
 _NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "5f00::/16")))
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class AddressRefused(Exception):
-    """The address leads where no delivery goes; the message says where, and what to do about it."""
+    """Deliveries may not go to the address; the message says why, and what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookTarget:
-    """An address taken apart. `path` has the query, too; `host` is without brackets."""
+    """A parsed address. `path` includes the query; `host` is without brackets."""
 
     scheme: str
     host: str
@@ -42,13 +43,13 @@ class WebhookTarget:
 
     @property
     def authority(self) -> str:
-        """As the header Host has it."""
+        """Return the value of the header Host."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def check_url(url: str) -> WebhookTarget:
-    """The address of a webhook, taken apart. Raises InvalidInput."""
+    """Parse the address of a webhook. Raises InvalidInput."""
     if len(url) > MAX_URL_CHARS or not url.isascii() or any(sign <= " " or sign == "\x7f" for sign in url):
         raise _invalid(f"has 1 to {MAX_URL_CHARS} visible ASCII characters: write others as %XX, a name as xn--….")
     parts = _split(url)
@@ -65,23 +66,24 @@ def check_url(url: str) -> WebhookTarget:
     except AddressRefused as refused:
         raise InvalidInput(str(refused), detail={"field": "url"}) from None
     except ValueError:
-        # A name: it is resolved when something is delivered.
+        # It is a name, which is resolved at each delivery.
         pass
     return target
 
 
 def resolve(target: WebhookTarget) -> list[str]:
-    """The addresses to connect to. Raises AddressRefused when one of them is refused, OSError when there are none."""
+    """Return the addresses to connect to. Raises AddressRefused when one of them is refused, OSError when there are
+    none."""
     found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
     for address in addresses:
-        # A name with addresses of both kinds is refused whole: which one is taken must not be luck.
+        # A name with both kinds of addresses is refused completely: which one is used must not depend on luck.
         refuse_address(ipaddress.ip_address(address.partition("%")[0]), target.host)
     return addresses[:MAX_ADDRESSES]
 
 
 def refuse_address(address: Address, host: str) -> None:
-    """Raises AddressRefused for an address that is not one of the public internet, unless those are allowed."""
+    """Raise AddressRefused for an address outside the public internet, unless the settings allow those."""
     if settings.MEMOS_WEBHOOK_PRIVATE:
         return
     if not all(map(_is_public, _addresses_in(address))):
@@ -92,14 +94,14 @@ def refuse_address(address: Address, host: str) -> None:
 
 
 def _addresses_in(address: Address) -> list[Address]:
-    """The address, and those of IPv4 that it carries in it."""
+    """Return the address, and any IPv4 addresses that it contains."""
     if not isinstance(address, ipaddress.IPv6Address):
         return [address]
     carried: list[Address | None] = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
     if address in _TRANSLATED:
         carried.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     inner: list[Address] = [one for one in carried if one is not None]
-    # A mapped address is not public by itself; the one that it stands for decides.
+    # A mapped address is not public by itself; the address that it stands for decides.
     return inner if address.ipv4_mapped or address in _TRANSLATED else [address, *inner]
 
 
@@ -112,7 +114,7 @@ def _is_public(address: Address) -> bool:
 def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        # Reading the port judges it.
+        # Reading the port validates it.
         if parts.port == 0:
             raise ValueError("port 0")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Extends django-q2's broker for the cluster `webhooks`: a slow receiver delays no other work than deliveries."""
+"""Extends django-q2's broker for the cluster `webhooks`, so that a slow receiver delays only deliveries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WebhookBroker(WorkBroker):
 
 
 def deliver_next() -> None:
-    """Delivers to the webhook whose turn is next. After an error its lease ends by itself, and another worker tries."""
+    """Deliver to the webhook that is next. After an error its lease expires, and another worker tries."""
     with reach.across_namespaces():
         leases = deliver.claim(limit=1, now=timezone.now())
     for lease in leases:

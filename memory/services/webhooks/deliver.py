@@ -1,7 +1,7 @@
-"""Makes deliveries of a webhook's events and sends them, one after the other.
+"""Makes deliveries from a webhook's events and sends them, one after the other.
 
-A webhook belongs to one process for the time of its lease. A delivery is committed before it is sent, and its outcome
-afterwards: if a process is killed between the two, another sends again when the lease is over, under the same id.
+A webhook belongs to one process for the time of its lease. A delivery is committed before it is sent, and its result
+afterwards: if a process is killed in between, another one sends it again after the lease, under the same id.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.webhooks")
 
-# A webhook that took no delivery for so long is disabled.
+# A webhook that has accepted no delivery for this long is disabled.
 DISABLE_HOURS = 72
 ACTOR = "worker"
-# Deliveries that are made of events at once.
+# The most deliveries that are made from events at once.
 PUBLISHED = 200
-# A worker that is told to stop ends after its turn.
+# The time of a turn, after which a stopping worker ends.
 TURN = timedelta(seconds=10)
 # 5 s, 25 s, 2 min, 10 min, 52 min, 4 h, 22 h, 24 h: about two days in all.
 FIRST_DELAY = 5.0
@@ -45,7 +45,7 @@ DELAY_FACTOR = 5.0
 MOST_DELAY = 86_400.0
 ATTEMPTS = 9
 JITTER = 0.2
-# What a receiver that fails makes of the wait between any two attempts, so that it holds up nobody else's.
+# The pause between any two attempts at a failing receiver, so that it delays no others.
 FIRST_PAUSE, MOST_PAUSE = 5.0, 300.0
 GONE = 410
 
@@ -54,7 +54,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A webhook whose deliveries are this process's until then."""
+    """A webhook whose deliveries belong to this process until `until`."""
 
     namespace_id: int
     webhook_id: uuid.UUID
@@ -62,18 +62,21 @@ class Lease:
 
 
 def is_due(*, now: datetime) -> bool:
-    """Tells whether a webhook that no process has claimed has something to deliver."""
+    """Return whether a webhook that no process has claimed has something to deliver."""
     return queries.has_due(**_describe_due(now))
 
 
 def claim(*, limit: int, now: datetime) -> list[Lease]:
-    """Claims webhooks with something to deliver, of all namespaces, for the caller."""
+    """Claim webhooks with something to deliver, of all namespaces, for the caller."""
     return [Lease(*row) for row in queries.claim(**_describe_due(now), limit=limit)]
 
 
 def deliver_due(lease: Lease, *, clock: Clock) -> int:
-    """Sends what is due to a claimed webhook, until an attempt fails or the turn is over; returns how many attempts
-    were made. Gives the lease back."""
+    """Send the due deliveries of a claimed webhook, until an attempt fails or the turn is over; return the number of
+    attempts.
+
+    Ends the lease.
+    """
     ends, made = clock() + TURN, 0
     _publish(lease, now=clock())
     while clock() < ends:
@@ -83,20 +86,20 @@ def deliver_due(lease: Lease, *, clock: Clock) -> int:
         made += 1
         if not _attempt(lease, delivery, clock=clock):
             break
-    # What is raised leaves the lease as it is: the next turn comes when that is over, and not at once.
+    # An exception leaves the lease as it is, so that the next turn comes after it, and not at once.
     _rows(lease).filter(leased_until=lease.until).update(leased_until=None)
     return made
 
 
 def delay_after(attempts: int) -> timedelta:
-    """How long a delivery waits for its next attempt after so many."""
+    """Return how long a delivery waits for its next attempt after this number of attempts."""
     seconds = FIRST_DELAY * DELAY_FACTOR ** (attempts - 1)
     spread = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads load, keeps no secret
     return timedelta(seconds=min(MOST_DELAY, seconds * spread))
 
 
 def disable(webhook: Webhook, *, why: str, now: datetime) -> None:
-    """Disables a locked webhook: nothing is sent to it until someone enables it."""
+    """Disable a locked webhook: nothing is sent to it until a person enables it."""
     webhook.enabled, webhook.disabled_why, webhook.updated_at = False, why[:300], now
     webhook.save(update_fields=["enabled", "disabled_why", "updated_at"])
     details = {"why": why, "failures": webhook.failures}
@@ -116,7 +119,7 @@ def _describe_due(now: datetime) -> dict[str, Any]:
 
 
 def _publish(lease: Lease, *, now: datetime) -> None:
-    """Makes deliveries of the events that came since, and remembers how far it has come: both, or neither."""
+    """Make deliveries of new events and store the position reached, both in one transaction."""
     with transaction.atomic():
         webhook = _rows(lease).select_for_update().filter(enabled=True).first()
         if webhook is None:
@@ -150,7 +153,7 @@ def _next_due(lease: Lease, *, now: datetime) -> WebhookDelivery | None:
 
 
 def _attempt(lease: Lease, delivery: WebhookDelivery, *, clock: Clock) -> bool:
-    """Sends one delivery and keeps what came of it; whether it was taken."""
+    """Send one delivery and store the result; return whether the receiver accepted it."""
     webhook, scope = _rows(lease).get(), _scope(lease.namespace_id)
     at = clock()
     body = write_body(scope, webhook, delivery)
@@ -178,7 +181,7 @@ def _keep(
         rows = WebhookDelivery.objects.filter(namespace_id=lease.namespace_id, pk=delivery.pk)
         row = rows.select_for_update().first()
         if webhook is None or row is None:
-            # It was deleted meanwhile.
+            # The webhook or the delivery was deleted meanwhile.
             return
         tried = {"at": at.isoformat(), "status": reply.status, "ms": reply.milliseconds, "error": reply.error}
         row.attempts += 1

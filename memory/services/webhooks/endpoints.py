@@ -1,4 +1,4 @@
-"""Webhooks of a namespace: made, listed, changed, deleted, and given new secrets."""
+"""Manages the webhooks of a namespace: creates, lists, changes and deletes them, and renews their secrets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def create_webhook(
     includes_text: bool = False,
     now: datetime,
 ) -> tuple[Webhook, str]:
-    """Makes a webhook, which is told of what happens from now on; with its secret, which is shown this once.
+    """Create a webhook, which gets events from now on; return it with its secret, which is shown only once.
 
     Raises InvalidInput, Forbidden for texts that the caller may not have sent, Conflict at MOST_WEBHOOKS, and
     NamespaceGone.
@@ -62,7 +62,7 @@ def create_webhook(
     row.secret = encrypt(secret, row.pk)
     with transaction.atomic():
         keep_namespaces([scope])
-        # Two at once may make one more than that: the limit keeps the fan-out of events small, and no more.
+        # Two concurrent calls may exceed the limit by one, because it only keeps the fan-out of events small.
         if Webhook.objects.in_scope(scope).count() >= MOST_WEBHOOKS:
             raise Conflict(
                 f"The namespace has {MOST_WEBHOOKS} webhooks, and may have no more: delete one, or have one receiver "
@@ -77,7 +77,7 @@ def create_webhook(
 def list_webhooks(
     access: Access, *, namespace: str | None, cursor: uuid.UUID | None = None, limit: int
 ) -> tuple[list[Webhook], uuid.UUID | None]:
-    """The webhooks that the caller reaches, newest first, and the cursor of the next page.
+    """Return the webhooks that the caller reaches, newest first, and the cursor of the next page.
 
     Raises NotFound for a namespace that it does not reach.
     """
@@ -89,7 +89,7 @@ def list_webhooks(
 
 
 def find_webhook(access: Access, *, webhook_id: uuid.UUID) -> Webhook:
-    """A webhook that the caller reaches. Raises NotFound."""
+    """Return a webhook that the caller reaches. Raises NotFound."""
     row = Webhook.objects.reachable_by(access).select_related("namespace").filter(pk=webhook_id).first()
     if row is None:
         raise NotFound(f"There is no webhook {webhook_id} that this key reaches.", detail={"field": "webhook_id"})
@@ -99,10 +99,10 @@ def find_webhook(access: Access, *, webhook_id: uuid.UUID) -> Webhook:
 def change_webhook(
     access: Access, *, webhook_id: uuid.UUID, wanted: Mapping[str, Any], now: datetime, request_id: str = ""
 ) -> Webhook:
-    """Gives a webhook other values: `url`, `types`, `description`, `includes_text`, `enabled`; those left out stay.
+    """Change values of a webhook: `url`, `types`, `description`, `includes_text`, `enabled`; omitted ones stay.
 
-    Texts go on behalf of who has them sent: whoever sends them elsewhere must be a key that reads, else they stop. One
-    that is enabled again is told of what happens from then on. Raises as `create_webhook`, and NotFound.
+    Texts are sent on behalf of a key: a caller who changes the address must have a key that reads, or texts are no
+    longer sent. A webhook that is enabled again gets events from then on. Raises as `create_webhook`, and NotFound.
     """
     with transaction.atomic():
         row = _lock_webhook(access, webhook_id)
@@ -125,7 +125,7 @@ def change_webhook(
 
 
 def delete_webhook(access: Access, *, webhook_id: uuid.UUID, now: datetime, request_id: str = "") -> None:
-    """Deletes a webhook and the log of its deliveries; what is being sent is sent. Raises NotFound."""
+    """Delete a webhook and the log of its deliveries; a delivery that is being sent is completed. Raises NotFound."""
     with transaction.atomic():
         row = _lock_webhook(access, webhook_id)
         WebhookDelivery.objects.filter(namespace_id=row.namespace_id, webhook_id=row.pk).delete()
@@ -137,7 +137,8 @@ def delete_webhook(access: Access, *, webhook_id: uuid.UUID, now: datetime, requ
 def rotate_secret(
     access: Access, *, webhook_id: uuid.UUID, keep_hours: int, now: datetime, request_id: str = ""
 ) -> tuple[Webhook, str]:
-    """Gives a webhook a new secret, which is shown this once. The former one signs beside it for `keep_hours` more.
+    """Renew the secret of a webhook; return it with the secret, which is shown only once. The former secret signs too,
+    for `keep_hours`.
 
     Raises NotFound.
     """
@@ -155,7 +156,7 @@ def rotate_secret(
 
 
 def to_dict(row: Webhook, *, now: datetime) -> dict[str, Any]:
-    """A webhook as clients see it: without its secret."""
+    """Return a webhook as clients see it, without its secret."""
     former = row.former_until if row.former_until is not None and row.former_until > now else None
     return {
         "id": str(row.pk),
@@ -177,7 +178,7 @@ def to_dict(row: Webhook, *, now: datetime) -> dict[str, Any]:
 
 
 def check_types(types: Collection[str]) -> list[str]:
-    """The types in their usual order, each once. Raises InvalidInput for an unknown one."""
+    """Return the types in their usual order, each once. Raises InvalidInput for an unknown one."""
     unknown = sorted(set(types) - set(EventType.values))
     if unknown:
         raise InvalidInput(
@@ -188,7 +189,8 @@ def check_types(types: Collection[str]) -> list[str]:
 
 
 def _set_texts(access: Access, row: Webhook, *, asked: bool | None, moves: bool) -> None:
-    """Texts go where their reader wants them: who only gives another address has them sent there, or ends them."""
+    """Set on whose behalf texts are sent: a caller who only changes the address takes over, or ends them without read
+    access."""
     if asked:
         row.reader_id = _reader(access, row.namespace_id)
     elif asked is not None or (moves and not _reads(access, row.namespace_id)):
@@ -200,7 +202,7 @@ def _set_texts(access: Access, row: Webhook, *, asked: bool | None, moves: bool)
 
 def _set_enabled(row: Webhook, enabled: bool) -> None:
     if enabled and not row.enabled:
-        # What happened meanwhile is in the feed.
+        # Events that happened meanwhile are in the feed.
         row.seen_xact, row.seen_id = feed.horizon(), NO_ID
         row.failures, row.failing_since, row.paused_until = 0, None, None
     row.enabled = enabled
@@ -208,7 +210,7 @@ def _set_enabled(row: Webhook, enabled: bool) -> None:
 
 
 def _reader(access: Access, namespace_id: int) -> int:
-    """The caller's key, on whose behalf texts are sent. Raises Forbidden."""
+    """Return the caller's key, on whose behalf texts are sent. Raises Forbidden."""
     if access.key_id is None or not _reads(access, namespace_id):
         raise Forbidden(
             "Texts are sent on behalf of a key that may read them: ask with a key of the scopes read and admin, or "
@@ -245,7 +247,8 @@ def _lock_webhook(access: Access, webhook_id: uuid.UUID) -> Webhook:
 
 
 def _standing(row: Webhook) -> dict[str, Any]:
-    """A webhook for the audit log. Of its address only the host: a path may hold what opens the door there."""
+    """Describe a webhook for the audit log. Of its address only the host is included, because a path may contain a
+    secret."""
     return {
         "host": urlsplit(row.url).hostname,
         "types": list(row.types),

@@ -1,4 +1,4 @@
-"""Audit events as others are told of them: ids and figures of the event, never what people typed or memories say."""
+"""Converts audit events for clients: ids and figures of the event, but never typed words or memories' texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from memory.enums import AuditEvent, ErasureStatus, EventType
 
-# The place after which events are read: number of the transaction, and id, of the last one that was.
+# A position in the events: the transaction number and the id of the last event that was read.
 Place = tuple[int, uuid.UUID]
 NO_ID = uuid.UUID(int=0)
 BEFORE_ALL: Place = (-1, NO_ID)
@@ -18,7 +18,7 @@ BEFORE_ALL: Place = (-1, NO_ID)
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One audit event as it is stored, with its place."""
+    """An audit event as it is stored, with its position."""
 
     id: uuid.UUID
     xact: int
@@ -37,7 +37,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What is told. `memory_ids`: the memories that it is about, as far as there may be a text of them."""
+    """An event for clients. `memory_ids`: the memories that it concerns, as far as they may have a text."""
 
     id: uuid.UUID
     type: str
@@ -53,7 +53,7 @@ Describe = Callable[[AuditRow], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What an audit event is told as. `names_memories`: `memory_ids` are those of memories that are there."""
+    """The event type for an audit event. `names_memories`: `memory_ids` are those of existing memories."""
 
     type: EventType
     describe: Describe
@@ -156,13 +156,13 @@ _KINDS: dict[str, _Kind] = {
 
 
 def sources(types: Iterable[str]) -> list[str]:
-    """The audit events that `types` are made of; without any, all that are told."""
+    """Return the audit events behind `types`; without any, all that clients can get."""
     wanted = frozenset(types)
     return [str(name) for name, kind in _KINDS.items() if not wanted or kind.type in wanted]
 
 
 def event_of(row: AuditRow) -> Event | None:
-    """What is told of an audit event; None when there is nothing to tell."""
+    """Return the event for an audit event; None when clients get none."""
     kind = _KINDS.get(row.event_type)
     if kind is None or _is_empty(row):
         return None
@@ -172,7 +172,8 @@ def event_of(row: AuditRow) -> Event | None:
 
 
 def _is_empty(row: AuditRow) -> bool:
-    """Reading turns may bring no fact and no preference, and an erasure may fail."""
+    """Return whether the event has no content: reading turns may find no fact or preference, and an erasure may
+    fail."""
     if row.event_type in (AuditEvent.FACTS_EXTRACT, AuditEvent.PREFERENCES_READ):
         return not row.details.get("memory_ids")
     return row.event_type == AuditEvent.ERASURE_FINISH and row.details.get("status") != ErasureStatus.FINISHED

@@ -1,8 +1,8 @@
-"""The events of a namespace in the order in which they can be told without a gap.
+"""Reads the events of a namespace in an order without gaps.
 
-An event is visible when its transaction has ended, and transactions end in another order than they begin: who reads
-by time or id misses what ends late. Here events are read in the order of their transactions' numbers, and only those
-below the horizon: no transaction that still runs, or is yet to come, has a smaller one (`memory.services.audit.chain`).
+An event becomes visible when its transaction ends, and transactions end in another order than they begin: reading by
+time or id would miss events of late transactions. Here events are read in the order of their transactions' numbers, and
+only below the horizon: no running or future transaction has a smaller one (`memory.services.audit.chain`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memory.models.queries import webhooks as queries
 from memory.services.webhooks.events import BEFORE_ALL, NO_ID, AuditRow, Event, Place, event_of, sources
 from memory.types import Scope
 
-# What an event of an erasure names at most; the receipt counts them all.
+# The most ids that an event of an erasure names; the receipt counts all of them.
 ERASED_IDS = 1_000
 # The cursor that stands for the present.
 NOW = "now"
@@ -31,7 +31,7 @@ _CURSOR = re.compile(r"([0-9a-f]{1,15})-([0-9a-f]{32})")
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events in order, and the place after which the next page begins: all before it has been looked at."""
+    """Events in order, and the position after which the next page begins; everything before it was read."""
 
     events: list[Event]
     place: Place
@@ -39,8 +39,8 @@ class EventPage:
 
 
 def read(scope: Scope, *, after: Place, types: Collection[str], limit: int) -> EventPage:
-    """The next events of these types (none: of all)."""
-    # First the horizon: what lies below it has ended by now, and is seen by the statement that comes after.
+    """Return the next events of these types (none: of all)."""
+    # Read the horizon first: everything below it has ended by now, and so is visible to the next statement.
     until = horizon()
     found = queries.list_after(scope.namespace_id, after, below=until, sources=sources(types), limit=limit)
     rows = [_row(*row) for row in found]
@@ -51,21 +51,21 @@ def read(scope: Scope, *, after: Place, types: Collection[str], limit: int) -> E
 
 
 def find_event(scope: Scope, *, event_id: uuid.UUID) -> Event | None:
-    """One event; None when there is nothing to tell of it."""
+    """Return one event; None when it has no content for clients."""
     row = queries.find_event(scope.namespace_id, event_id)
     event = event_of(_row(*row)) if row else None
     return _with_erased(scope, event) if event else None
 
 
 def horizon() -> int:
-    """Every event with a smaller number is there for good, and none with one can follow."""
+    """Return the number below which every event is visible, and none can follow."""
     return queries.horizon()
 
 
 def read_cursor(cursor: str) -> Place:
-    """The place that a cursor stands for: "" is before the first event, `now` after the last one.
+    """Return the position of a cursor: "" is before the first event, `now` after the last one.
 
-    Raises InvalidInput, and Conflict for a place that lies ahead of this database.
+    Raises InvalidInput, and Conflict for a position ahead of this database.
     """
     if not cursor:
         return BEFORE_ALL
@@ -89,12 +89,12 @@ def read_cursor(cursor: str) -> Place:
 
 
 def write_cursor(place: Place) -> str:
-    """The place as clients get it; "" before the first event."""
+    """Return the cursor of a position; "" before the first event."""
     return f"{place[0]:x}-{place[1].hex}" if place[0] >= 0 else ""
 
 
 def to_dict(event: Event, namespace: str) -> dict[str, Any]:
-    """An event as clients and receivers see it."""
+    """Return an event as clients and receivers see it."""
     return {
         "id": str(event.id),
         "type": event.type,
@@ -107,13 +107,13 @@ def to_dict(event: Event, namespace: str) -> dict[str, Any]:
 
 
 def _row(*columns: Any) -> AuditRow:
-    """Of the columns as they are selected; the details come as JSON."""
+    """Return the row of the selected columns, with the details parsed from JSON."""
     row = AuditRow(*columns)
     return replace(row, details=orjson.loads(str(row.details)))
 
 
 def _with_erased(scope: Scope, event: Event) -> Event:
-    """An erasure's event with the ids of what is gone, so that copies of it can go as well."""
+    """Add to an erasure's event the ids of the erased memories, so that clients can delete their copies."""
     if "erasure_id" not in event.data:
         return event
     rows = ErasedMemory.objects.in_scope(scope).filter(erasure_id=uuid.UUID(event.data["erasure_id"]))

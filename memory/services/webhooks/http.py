@@ -1,4 +1,4 @@
-"""Posts one message to a webhook: to the address that was judged, once, within a time limit, without redirects."""
+"""Posts one message to a webhook: once, to the checked address, within a time limit, without redirects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from functools import cache
 
 from memory.services.webhooks.addresses import AddressRefused, WebhookTarget, resolve
 
-# What is read of an answer; receivers say in the status all that counts.
+# The most bytes of an answer that are read; receivers report the result by the status.
 READ_BYTES = 4096
 KEPT_CHARS = 500
 _REDIRECTS = range(300, 400)
@@ -23,7 +23,7 @@ _MAX_RETRY_AFTER = 86_400
 
 @dataclass(frozen=True, slots=True)
 class DeliveryReply:
-    """What came of an attempt. `status` 0: there was no answer; `error` is empty when it is delivered."""
+    """The result of an attempt. `status` 0: there was no answer; `error` is '' when it was delivered."""
 
     status: int
     error: str
@@ -37,8 +37,10 @@ class DeliveryReply:
 
 
 def post(target: WebhookTarget, *, headers: Mapping[str, str], body: bytes, seconds: float) -> DeliveryReply:
-    """Posts the body; `seconds` are for all of it, from the connection to the end of the answer. Never raises for what
-    a receiver or a network does."""
+    """Post the body; `seconds` cover everything, from the connection to the end of the answer.
+
+    Never raises for errors of a receiver or a network.
+    """
     started = time.monotonic()
     try:
         status, retry_after, answer = _exchange(target, headers, body, started + seconds)
@@ -52,9 +54,9 @@ def post(target: WebhookTarget, *, headers: Mapping[str, str], body: bytes, seco
 def _exchange(target: WebhookTarget, headers: Mapping[str, str], body: bytes, deadline: float) -> tuple[int, int, str]:
     link = http.client.HTTPConnection(target.host, target.port)
     plain = _connect_to(target, deadline)
-    # Set, so that http.client makes no connection of its own: it would resolve the name again.
+    # Set the socket, so that http.client does not connect itself, which would resolve the name again.
     link.sock = _wrap_in_tls(plain, target) if target.scheme == "https" else plain
-    # At the deadline the socket is shut down, which ends a read that waits: an answer may trickle.
+    # Shut the socket down at the deadline, which ends a waiting read, because an answer may trickle in.
     timer = threading.Timer(max(0.0, deadline - time.monotonic()), _shut_down, [link.sock])
     timer.daemon = True
     timer.start()
@@ -89,7 +91,7 @@ def _connect(address: str, port: int, deadline: float, *, shares: int) -> socket
 
 def _shut_down(link: socket.socket) -> None:
     with suppress(OSError):
-        # Past TLS, whose state belongs to the thread that reads.
+        # Bypass TLS, whose state belongs to the reading thread.
         socket.socket.shutdown(link, socket.SHUT_RDWR)
 
 
@@ -123,7 +125,7 @@ def _say(error: Exception, seconds: float, *, is_late: bool) -> str:
 
 
 def _seconds(value: str) -> int:
-    """Retry-After in seconds; a date, and what is no number, counts as nothing."""
+    """Return Retry-After in seconds; 0 for a date, or anything else that is not a number."""
     return min(int(value), _MAX_RETRY_AFTER) if value.isascii() and value.isdigit() and len(value) < 10 else 0
 
 

@@ -1,4 +1,4 @@
-"""The log of a webhook's deliveries: listed, sent again, tried out, and forgotten after its time."""
+"""Keeps the log of a webhook's deliveries: lists, repeats and tests them, and deletes old ones."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from memory.models.paging import page_of
 from memory.services.webhooks.endpoints import find_webhook
 from memory.types import Access
 
-# How long deliveries stay listed, and can be replayed.
+# The number of days for which deliveries are listed and can be replayed.
 LOG_DAYS = 30
 _BATCH = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookCounts:
-    """How webhooks are doing: those that are failing or were disabled for it, and deliveries that wait."""
+    """The numbers of failing webhooks, of webhooks disabled after failures, and of waiting deliveries."""
 
     failing: int
     disabled: int
@@ -34,7 +34,7 @@ class WebhookCounts:
 def list_deliveries(
     webhook: Webhook, *, state: DeliveryState | None, cursor: uuid.UUID | None, limit: int
 ) -> tuple[list[WebhookDelivery], uuid.UUID | None]:
-    """The newest deliveries of a webhook, and the cursor of the next page."""
+    """Return the newest deliveries of a webhook, and the cursor of the next page."""
     rows = WebhookDelivery.objects.filter(namespace_id=webhook.namespace_id, webhook_id=webhook.pk)
     if state is not None:
         rows = rows.filter(state=state)
@@ -45,7 +45,7 @@ def list_deliveries(
 
 
 def replay_delivery(access: Access, *, webhook_id: uuid.UUID, delivery_id: uuid.UUID, now: datetime) -> WebhookDelivery:
-    """Has a delivery sent once more, under its id, with all its attempts. Raises NotFound and Conflict."""
+    """Have a delivery sent once more, under its id, with all its attempts. Raises NotFound and Conflict."""
     webhook = find_webhook(access, webhook_id=webhook_id)
     _refuse_disabled(webhook)
     with transaction.atomic():
@@ -59,7 +59,7 @@ def replay_delivery(access: Access, *, webhook_id: uuid.UUID, delivery_id: uuid.
 
 
 def replay_failed(access: Access, *, webhook_id: uuid.UUID, now: datetime) -> int:
-    """Has all deliveries sent once more that failed for good; returns how many. Raises NotFound and Conflict."""
+    """Have all deliveries that failed for good sent once more; return how many. Raises NotFound and Conflict."""
     webhook = find_webhook(access, webhook_id=webhook_id)
     _refuse_disabled(webhook)
     rows = WebhookDelivery.objects.filter(namespace_id=webhook.namespace_id, webhook_id=webhook.pk)
@@ -71,7 +71,7 @@ def replay_failed(access: Access, *, webhook_id: uuid.UUID, now: datetime) -> in
 
 
 def send_test(access: Access, *, webhook_id: uuid.UUID, now: datetime) -> WebhookDelivery:
-    """Has a test event sent, as events are. Raises NotFound and Conflict."""
+    """Have a test event sent, as other events are. Raises NotFound and Conflict."""
     webhook = find_webhook(access, webhook_id=webhook_id)
     _refuse_disabled(webhook)
     return WebhookDelivery.objects.create(
@@ -85,7 +85,7 @@ def send_test(access: Access, *, webhook_id: uuid.UUID, now: datetime) -> Webhoo
 
 
 def to_dict(row: WebhookDelivery) -> dict[str, Any]:
-    """A delivery as clients see it."""
+    """Return a delivery as clients see it."""
     return {
         "id": str(row.pk),
         "webhook_id": str(row.webhook_id),
@@ -102,7 +102,7 @@ def to_dict(row: WebhookDelivery) -> dict[str, Any]:
 
 
 def count_webhooks(access: Access) -> WebhookCounts:
-    """How the webhooks that the caller reaches are doing."""
+    """Count the failing and disabled webhooks that the caller reaches, and their waiting deliveries."""
     rows = Webhook.objects.reachable_by(access)
     deliveries = WebhookDelivery.objects.reachable_by(access)
     return WebhookCounts(
@@ -113,7 +113,7 @@ def count_webhooks(access: Access) -> WebhookCounts:
 
 
 def forget(*, now: datetime) -> int:
-    """Deletes deliveries that were made LOG_DAYS ago; returns how many. None is tried for so long."""
+    """Delete deliveries older than LOG_DAYS; return how many. Attempts at a delivery end long before that."""
     oldest = first_id_of(now - timedelta(days=LOG_DAYS))
     old = WebhookDelivery.objects.across_namespaces().filter(pk__lt=oldest).order_by("pk")
     deleted = 0
@@ -123,7 +123,7 @@ def forget(*, now: datetime) -> int:
 
 
 def _refuse_disabled(webhook: Webhook) -> None:
-    """Raises Conflict for a webhook that nothing is sent to."""
+    """Raise Conflict for a disabled webhook."""
     if not webhook.enabled:
         raise Conflict(
             "The webhook is disabled, and nothing is sent to it: enable it first (PATCH with enabled: true).",

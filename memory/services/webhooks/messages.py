@@ -1,4 +1,4 @@
-"""What is sent to a webhook: the event, with texts where they were asked for and may be read, and its signatures."""
+"""Builds the message for a webhook: the event, with texts if they are requested and may be read, and its signatures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEST = "MemOS reaches this webhook, and signs what it sends."
 
 
 def write_body(scope: Scope, webhook: Webhook, delivery: WebhookDelivery) -> bytes | None:
-    """The body, as things stand now; None when there is nothing to tell any more."""
+    """Return the body, as of now; None when the event has no content any more."""
     if delivery.type == TEST_EVENT:
         return encode(_test_event(scope, delivery))
     event = feed.find_event(scope, event_id=delivery.event_id)
@@ -33,7 +33,7 @@ def write_body(scope: Scope, webhook: Webhook, delivery: WebhookDelivery) -> byt
 
 
 def headers_of(webhook: Webhook, delivery: WebhookDelivery, body: bytes, *, now: datetime) -> dict[str, str]:
-    """Id, time and signatures, as Standard Webhooks names them. Raises Conflict for a secret that cannot be read.
+    """Return id, time and signatures under the names of Standard Webhooks. Raises Conflict for an unreadable secret.
 
     The id is the event's: the same in every attempt, and in the feed.
     """
@@ -52,7 +52,7 @@ def headers_of(webhook: Webhook, delivery: WebhookDelivery, body: bytes, *, now:
 
 
 def may_read(key_id: int | None, namespace_id: int) -> bool:
-    """Whether the key still is one that reads the namespace."""
+    """Return whether the key exists and may still read the namespace."""
     key = ApiKey.objects.filter(pk=key_id).first() if key_id is not None else None
     if key is None or not key.is_usable or AccessScope.READ not in key.scopes:
         return False
@@ -60,7 +60,7 @@ def may_read(key_id: int | None, namespace_id: int) -> bool:
 
 
 def _texts(scope: Scope, memory_ids: Collection[uuid.UUID]) -> list[dict[str, Any]]:
-    """The memories that are there, and that no erasure names."""
+    """Return the memories that exist and that no erasure names."""
     erased = ErasedMemory.objects.in_scope(scope).filter(memory_id__in=memory_ids).values("memory_id")
     rows = Memory.objects.in_scope(scope).filter(pk__in=memory_ids).exclude(pk__in=erased).order_by("pk")
     return [

@@ -1,7 +1,7 @@
-"""Secrets of webhooks, and signatures by them as Standard Webhooks (1.0.0) has them.
+"""Creates secrets of webhooks, and signs messages with them as Standard Webhooks (1.0.0) specifies.
 
-A secret must be at hand to sign, so it is not hashed as keys are: it is encrypted (AES-256-GCM) under a key made of
-MEMOS_SECRET_KEY, for its webhook only. A copy of the database alone signs nothing.
+A secret is needed in clear to sign, so it is not hashed as keys are: it is encrypted (AES-256-GCM) with a key derived
+from MEMOS_SECRET_KEY, for its webhook only. A copy of the database alone cannot sign anything.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _SECRET_BYTES, _NONCE_BYTES = 32, 12
 
 
 def make_secret() -> str:
-    """A new secret, as receivers' libraries take it."""
+    """Create a new secret in the form that receivers' libraries take."""
     return MARK + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
 def encrypt(secret: str, webhook_id: uuid.UUID) -> bytes:
-    """The secret as it is stored."""
+    """Return the secret encrypted for storage."""
     nonce = secrets.token_bytes(_NONCE_BYTES)
     raw = base64.b64decode(secret.removeprefix(MARK))
     return nonce + _cipher().encrypt(nonce, raw, webhook_id.bytes)
 
 
 def sign(stored: bytes, webhook_id: uuid.UUID, *, message_id: str, at: datetime, body: bytes) -> str:
-    """The signature of a message by a stored secret. Raises Conflict when that cannot be read."""
+    """Return the signature of a message with a stored secret. Raises Conflict when that cannot be decrypted."""
     signed = b"%s.%d.%s" % (message_id.encode(), int(at.timestamp()), body)
     digest = hmac.new(_decrypt(stored, webhook_id), signed, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"

@@ -1,4 +1,4 @@
-"""Waiting for events without a connection to the database: one thread of the process looks for all who wait."""
+"""Waits for events without a database connection for each waiter: one thread of the process polls for all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.services.webhooks.events import Place, sources
 from memory.services.webhooks.feed import horizon
 
 LOOK_SECONDS = 0.5
-# A process in which nobody waits needs no connection and no thread for it.
+# A process without waiters needs no connection and no thread for it.
 IDLE_LOOKS = 3
 
 
@@ -27,7 +27,7 @@ class _Wait:
 
 @dataclass(slots=True)
 class _Watch:
-    """Who waits. A fork begins with its own, for threads do not survive it."""
+    """The waiters of this process. A forked process gets a new one, because threads do not survive a fork."""
 
     pid: int = 0
     waits: dict[int, _Wait] = field(default_factory=dict)
@@ -39,7 +39,7 @@ _lock = threading.Lock()
 
 
 def wait_for_event(namespace_id: int, *, after: Place, seconds: float) -> bool:
-    """Waits until there may be an event after the place, at most so long; whether there may be."""
+    """Wait at most `seconds` until there may be an event after the position; return whether there may be one."""
     one = _Wait(namespace_id, after)
     _add(one)
     try:
@@ -75,7 +75,7 @@ def _look_on(watch: _Watch) -> None:
             pause.wait(LOOK_SECONDS)
     except BaseException:
         with _lock:
-            # Whoever waits next starts another.
+            # The next waiter starts another thread.
             watch.is_running = False
         raise
     finally:
@@ -83,7 +83,8 @@ def _look_on(watch: _Watch) -> None:
 
 
 def _look(waits: dict[int, _Wait]) -> None:
-    """Ends the waits for which there is something. When the database is away all end: who waited reads, and says so."""
+    """End the waits for which there may be an event. When the database is away, end all of them: their readers report
+    it."""
     try:
         with reach.across_namespaces():
             places = [(number, one.namespace_id, *one.after) for number, one in waits.items()]

@@ -39,7 +39,7 @@ class Command(BaseCommand):
 
 
 def markdown(declared: list[Setting]) -> str:
-    """The settings as one Markdown table a section."""
+    """Returns the settings as Markdown, with a table for each section."""
     lines: list[str] = []
     for section, entries in groupby(declared, key=lambda setting: setting.section):
         lines += [f"**{section}**", "", "| variable | value | default | what it does |", "|---|---|---|---|"]
@@ -51,7 +51,7 @@ def markdown(declared: list[Setting]) -> str:
 
 
 def dotenv(declared: list[Setting]) -> str:
-    """The settings as a commented environment file."""
+    """Returns the settings as a commented environment file."""
     lines = [
         "# Every setting of MemOS, commented out. A secret NAME may also come from the file named by NAME_FILE.",
         "",

@@ -37,7 +37,7 @@ class Command(BaseCommand):
         bind_forks()
         reach.close_process()
         connection_created.connect(spare_processors)
-        # Forked processes share what is loaded, until a garbage collection writes into it.
+        # Forked processes share the loaded modules as long as no garbage collection writes into their pages.
         load_tasks()
         gc.collect()
         gc.freeze()
@@ -45,6 +45,6 @@ class Command(BaseCommand):
 
 
 def spare_processors(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
-    """Limits each statement of a new connection to one processor of PostgreSQL: the others are for requests."""
+    """Limits the statements of a new connection to one PostgreSQL process each, to leave processors for requests."""
     with connection.cursor() as cursor:
         cursor.execute("SET max_parallel_workers_per_gather = 0")

@@ -1,4 +1,4 @@
-"""A process that holds what it is asked for."""
+"""Opens the columns of this process for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.retrieval.columns import store
 
 @pytest.fixture
 def opened():
-    """This process holds what it is asked for."""
+    """Makes this process hold the namespaces that it searches."""
     store.open_store()
     yield
     store.close_store()

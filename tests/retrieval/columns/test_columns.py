@@ -1,4 +1,4 @@
-"""The columns find what SQL finds: the same memories with the same scores, after whatever has been written."""
+"""The columns find the same memories with the same scores as SQL, after any writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memory.types import NewMemory, Scope, system_access
 from tests.retrieval.columns.ways import as_a_process_without_columns, by_columns, search_by_columns, search_by_sql
 
 ACCESS = system_access("tests")
-# Histories by chance, other ones each time; `make fuzz` takes many.
+# The number of random histories, which differ in each run; `make fuzz` takes more.
 EXAMPLES = int(os.environ.get("MEMOS_EXAMPLES") or 10)
 TEXTS = [
     "I moved to Lisbon with Ada last spring.",
@@ -67,21 +67,21 @@ STEPS = ("say say say edit archive restore erase supersede settle names merge we
 
 @dataclass
 class History:
-    """A namespace, and what happens in it by chance."""
+    """Makes random changes in a namespace."""
 
     scope: Scope
     chance: random.Random
     said: list[uuid.UUID] = field(default_factory=list)
 
     def take(self, step: str) -> None:
-        """One of STEPS, of a memory by chance where it is about one."""
+        """Takes one of STEPS, with a random memory if it is about one."""
         if self.said:
             getattr(self, f"_{step}")(self.chance.choice(self.said))
         else:
             self._say(None)
 
     def take_time(self) -> dict[str, datetime]:
-        """Nothing, a moment at which some of it had been said, or one of the last three days."""
+        """Returns arguments with no time, with one in the midst of the history, or with one of the last three days."""
         hours, seconds = self.chance.randrange(72), self.chance.random()
         now = timezone.now()
         times = [{}, {"as_of": now - timedelta(seconds=seconds)}, {"valid_at": now - timedelta(hours=hours)}]
@@ -105,7 +105,7 @@ class History:
         Memory.objects.in_scope(self.scope).filter(pk=one).update(review=self.chance.choice(marks))
 
     def _link(self, one: uuid.UUID) -> None:
-        """A newer memory says something in the place of words of it, or no longer does."""
+        """Links a newer memory as the successor of words of the memory, or removes the link."""
         links = MemoryLink.objects.in_scope(self.scope).filter(kind=LinkKind.SUPERSEDES)
         newest = self.said[-1]
         if links.exists() and self.chance.random() < 0.4:
@@ -169,19 +169,19 @@ class History:
 
 
 def compare(scope: Scope, text: str) -> None:
-    """Every candidate of the one is a candidate of the other, and each arm and signal says the same of it."""
+    """Checks that both ways find the same candidates, with the same values of all retrievers and signals."""
     one, read = search_by_sql(scope, text)
     other, kept = search_by_columns(scope, text)
-    # Hits of one score may stand in another order: the last digits of a sum are not its own.
+    # Hits of equal score may be in another order, because the last digits of sums differ.
     assert sorted((hit.memory for hit in read), key=lambda memory: memory.id) == sorted(
         (hit.memory for hit in kept), key=lambda memory: memory.id
     )
     assert {hit.id: hit.overlap for hit in read} == {hit.id: hit.overlap for hit in kept}
     assert one.ids == other.ids
-    # A signal that is 0 for all, to the last digits, may be left out by one of them.
+    # One of them may leave out a signal that is 0 for all candidates up to rounding.
     for name in one.values.keys() | other.values.keys():
         nothing = np.zeros(len(one.ids))
-        # Of what is above 1, six digits: PostgreSQL's and numpy's cosines have no more, and signals are sums of them.
+        # Six digits are compared, because the cosines of PostgreSQL and numpy agree in no more, and signals are sums.
         np.testing.assert_allclose(
             one.values.get(name, nothing), other.values.get(name, nothing), rtol=1e-6, atol=1e-6, err_msg=name
         )
@@ -191,7 +191,7 @@ def compare(scope: Scope, text: str) -> None:
 
 
 def compare_narrowed(scope: Scope, text: str, narrowed: dict[str, Any]) -> None:
-    """What a process that holds the namespace finds with a filter, or at a time, is what one finds that does not."""
+    """Checks that searches with a filter or a time find the same in processes with and without columns."""
     asked = Ask(text, 5, timezone.now(), dry_run=True, **narrowed)
     one = find(scope, asked)
     assert not by_columns(one.retrieval)

@@ -1,4 +1,4 @@
-"""What is kept of memories that were read as hits."""
+"""The cache of memories that were read as hits."""
 
 from __future__ import annotations
 

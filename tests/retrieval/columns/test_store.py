@@ -1,4 +1,4 @@
-"""When a namespace is held, when not, and that whoever asks finds what was written before."""
+"""When namespaces are held as columns, and that each question finds everything that was written before."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_question_to_what_is_held_sends_one_statement_before_and_one_after(ope
     own, execute = threading.get_ident(), psycopg.Cursor.execute
 
     def note(cursor: Any, statement: Any, *arguments: Any, **options: Any) -> Any:
-        # The thread that watches asks what has changed once a second.
+        # Another thread reads the changes once a second.
         if threading.get_ident() == own:
             sent.append(str(statement))
         return execute(cursor, statement, *arguments, **options)
@@ -64,7 +64,7 @@ def test_a_question_to_what_is_held_sends_one_statement_before_and_one_after(ope
     answer = alice.post("/v1/query", question).json()
 
     assert [hit["text"] for hit in answer["raw_chunks"]] == ["The archive key is under the mat."]
-    # What a process knows for seconds it may have asked for anew.
+    # Values that a process caches for seconds may be read again at any time.
     known = re.compile(r"memory_(namespacepolicy|embeddingmodel)|memory_namespace\b.*\bname\b")
     key, before, after = [one for one in sent if not known.search(one)]
     assert "memory_apikey" in key
@@ -120,7 +120,7 @@ def test_what_was_asked_for_longest_ago_makes_room(alice, bob, remember):
         ask_by_columns(alice.scope, "key")
         model_id = next(iter(store._store._held))[1]
         assert store.last_seen(alice.scope, model_id) is not None
-        # Sixty-four rows have room; one more takes the space of more.
+        # There is room for 64 rows; one more allocates space for further ones.
         ask_by_columns(bob.scope, "key")
         deadline = time.monotonic() + 5
         while store.last_seen(alice.scope, model_id) is not None and time.monotonic() < deadline:
@@ -145,7 +145,7 @@ def test_what_is_larger_than_the_budget_takes_no_others_place_and_is_read_once(a
             wait_until(lambda: not store._store._loading)
         assert read == [bob.scope.namespace_id, alice.scope.namespace_id]
         assert by_columns(ask(bob.scope, "key"))
-        # With fewer memories it may have room.
+        # A namespace with fewer memories may fit.
         edit.archive(ACCESS, memory_ids=[uuid.UUID(one) for one in keys[5:]], reason="test", now=timezone.now())
         caches.forget_all()
         assert len(ask_by_columns(alice.scope, "key").hits) == 5
@@ -163,7 +163,7 @@ def test_what_grows_beyond_the_budget_goes_before_others(alice, bob, remember):
         ask_by_columns(alice.scope, "key")
         model_id = next(iter(store._store._held))[1]
         assert store.last_seen(bob.scope, model_id) is not None
-        # At once: of a namespace that grows slowly, others make room before.
+        # They are added at once, because a slowly growing namespace would push others out first.
         more = [NewMemory(session="s1", role="user", text=f"Key number {number} is Ann's.") for number in range(150)]
         ingest_batch([(alice.scope, one) for one in more], now=timezone.now())
         ask(alice.scope, "key")
@@ -234,7 +234,7 @@ def test_an_erasure_is_not_over_before_every_holder_has_taken_it_in(opened, alic
 
 
 def test_an_erasure_by_another_process_waits_for_the_one_that_holds_the_memory(alice, remember, monkeypatch):
-    # Seldom enough that an erasure which does not wait is over before.
+    # The interval is so long that an erasure which does not wait ends before the next look.
     monkeypatch.setattr(store, "LOOK_EVERY_SECONDS", 3.0)
     secret = remember(alice, "My passport number is X1234567.")
     remember(alice, "The archive key is under the mat.")

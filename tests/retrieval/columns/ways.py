@@ -23,7 +23,7 @@ def ask(scope: Scope, text: str) -> Retrieval:
 
 
 def ask_by_columns(scope: Scope, text: str) -> Retrieval:
-    """Waits until the namespace is held: it is loaded in the background."""
+    """Searches by the columns, after waiting until the namespace has been loaded in the background."""
     for _ in range(500):
         found = ask(scope, text)
         if by_columns(found):
@@ -33,7 +33,7 @@ def ask_by_columns(scope: Scope, text: str) -> Retrieval:
 
 
 def search_by_columns(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
-    """The ranking, and the best of it as hits: those that are kept by now are not read again."""
+    """Returns the ranking and its best candidates as hits; cached memories are not read again."""
     ask_by_columns(scope, text)
     return first_stage(scope, _question(scope, text))
 
@@ -46,7 +46,7 @@ def search_by_sql(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
 
 @contextmanager
 def as_a_process_without_columns() -> Iterator[None]:
-    """Inside, this thread works as one of another process, such as the worker's; what is held is held by the first."""
+    """Makes this thread work like one of a process without columns, such as the worker; the columns stay."""
     held, store._store = store._store, None
     try:
         yield
@@ -55,7 +55,7 @@ def as_a_process_without_columns() -> Iterator[None]:
 
 
 def by_columns(found: Retrieval) -> bool:
-    """Whether the columns found it."""
+    """Tells whether the columns answered."""
     return "columns" in found.milliseconds
 
 
