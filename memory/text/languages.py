@@ -27,8 +27,8 @@ def unread_letters(
 ) -> float:
     """Return the share (0..1) of the letters of `text` that a model cannot read.
 
-    These are letters of other `scripts`, CJK excepted, and all Latin ones if the text is in another language than English
-    and `languages`.
+    These are letters of other `scripts`, CJK excepted, and all Latin ones if the text is in another language than
+    English and `languages`.
     """
     letters = [character for character in text if character.isalpha()]
     other = find_other_language(text)

@@ -125,8 +125,8 @@ FRAME_TERMS = frozenset(term for frame in FRAMES for term in terms(frame))
 def take_out_names(names: np.ndarray, vector: np.ndarray, *, parts: Sequence[slice] = (slice(None),)) -> np.ndarray:
     """Remove the part of `vector` that lies in the space of the vectors of `names`.
 
-    Each of the `parts` of the vectors is treated by itself and keeps its length. `vector` is a question's, float32 [dimensions], and `names` is float32 [names, dimensions]. A part is left unchanged
-    if hardly anything would be left of it.
+    `vector` is a question's, float32 [dimensions], and `names` is float32 [names, dimensions]. Each of the `parts` of
+    the vectors is treated by itself and keeps its length; one of which hardly anything would be left is left unchanged.
     """
     left = np.array(vector, dtype=np.float32)
     for part in parts:

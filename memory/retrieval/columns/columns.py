@@ -183,7 +183,7 @@ class Columns:
         self._places = None
 
     def cosines(self, vector: np.ndarray) -> np.ndarray:
-        """Returns the cosine (−1..1) of each row's nearest passage to `vector` [dimensions], times the length of `vector`.
+        """Returns the cosine (−1..1) of each row's nearest passage to `vector` [dimensions], times its length.
 
         It is 0 for rows without a vector.
         """
