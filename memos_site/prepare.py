@@ -65,12 +65,12 @@ def _check_port() -> None:
 
 
 def _read_settings() -> StartSettings:
-    from memory.providers.embedding.minilm import DEFAULT_MODEL, read_precision  # noqa: PLC0415 - Django is set up
+    from memory.providers.embedding.minilm import DEFAULT_MODEL, read_model  # noqa: PLC0415 - Django is set up
 
     embedding = None
     if settings.MEMOS_EMBEDDING_PROVIDER == "minilm":
-        precision = read_precision(settings.MEMOS_EMBEDDING_MODEL or DEFAULT_MODEL)
-        embedding = ["--model-dir", str(settings.MEMOS_MODEL_DIR), "--precision", precision]
+        model = read_model(settings.MEMOS_EMBEDDING_MODEL or DEFAULT_MODEL)
+        embedding = ["--model-dir", str(settings.MEMOS_MODEL_DIR), "--model", model]
         embedding += ["--threads", str(settings.MEMOS_EMBEDDING_THREADS)]
     return StartSettings(
         runtime.local_address(settings.MEMOS_HOST, settings.MEMOS_PORT),

@@ -131,9 +131,7 @@ def open_process() -> Gateway:
     open_store()
     rerank("ready", ["ready"])
     try:
-        provider = active_model().provider
-        provider.embed(["ready"])
-        provider.frames()
+        active_model().embed_questions(["ready"])
     except (EmbeddingUnavailable, Error) as error:
         # Requests will report what is unavailable.
         log.warning("embedding is not ready", extra={"reason": str(error)})

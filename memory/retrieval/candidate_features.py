@@ -87,7 +87,7 @@ WITH worded AS MATERIALIZED (
 ), measured AS MATERIALIZED (
     SELECT memory_id, cosine FROM compared
     UNION ALL
-    SELECT memory_id, 1 - min(embedding <=> %(vector)s::halfvec) FROM memory_memoryvector
+    SELECT memory_id, (1 - min(embedding <=> %(vector)s::halfvec)) * %(length)s::float8 FROM memory_memoryvector
     WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND memory_id = ANY((
         SELECT array_agg(id) FROM (SELECT unnest(ids) AS id FROM known EXCEPT SELECT memory_id FROM compared) AS others
     )::uuid[])

@@ -15,7 +15,7 @@ from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
 _SIMILARITIES = """
-SELECT memory_id::text, passage, 1 - (embedding <=> %(vector)s::halfvec)
+SELECT memory_id::text, passage, (1 - (embedding <=> %(vector)s::halfvec)) * %(length)s::float8
 FROM memory_memoryvector
 WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND memory_id = ANY(%(ids)s::uuid[])
 """
@@ -42,6 +42,7 @@ def excerpt_texts(scope: Scope, question: Question, texts: Mapping[str, str]) ->
 def _read_similarities(scope: Scope, question: Question, ids: Iterable[str]) -> Mapping[str, Mapping[int, float]]:
     parameters = {
         "vector": halfvec_literal(question.vector),
+        "length": question.length,
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
         "ids": uuid_array(ids),

@@ -15,7 +15,6 @@ from memory.retrieval.entity_matches import name_keys
 from memory.retrieval.predicate import SqlCondition
 from memory.text.analysis import terms_of_question
 from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
-from memory.text.question_frames import take_out_names
 from memory.text.requests import asks_for_advice
 from memory.text.timespan import Span, asks_when, spans
 
@@ -47,8 +46,8 @@ class Question:
       preference is measured; None if preferences are not to be shown.
     - `name_keys`: keys of names that the text may contain (`entity_matches`).
     - `named`: the keys of names that belong to speakers, and these speakers' own keys, once looked up (`naming`).
-    - `embed_speakers`: returns what such keys add to the vectors of their speakers' memories; None for a model for
-      which this was not measured.
+    - `take_out_speakers`: takes what such keys add to the vectors of their speakers' memories out of its vector; None
+      for a model for which this was not measured.
     """
 
     text: str
@@ -65,19 +64,19 @@ class Question:
     requests: np.ndarray | None = None
     name_keys: Sequence[str] = ()
     named: frozenset[str] = frozenset()
-    embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None
+    take_out_speakers: Callable[[Sequence[str], np.ndarray], np.ndarray] | None = None
 
     def naming(self, speakers: frozenset[str]) -> Question:
         """Returns the question as naming the speakers with these keys, whose names are taken out of its vector."""
-        if not speakers or self.embed_speakers is None:
+        if not speakers or self.take_out_speakers is None:
             return replace(self, named=speakers)
-        nameless = _Nameless(self.embedded, partial(self.embed_speakers, sorted(speakers)))
+        nameless = _Nameless(self.embedded, partial(self.take_out_speakers, sorted(speakers)))
         return replace(self, named=speakers, embedded=nameless)
 
     @property
     def is_calibrated(self) -> bool:
         """Tells whether the relevance of hits was learned with the model of its vector."""
-        return self.embed_speakers is not None
+        return self.take_out_speakers is not None
 
     @property
     def tells_preferences(self) -> bool:
@@ -93,6 +92,8 @@ class Question:
     def vector(self) -> np.ndarray:
         """Returns the vector, float32 [dimensions], and waits if it is still being computed.
 
+        Its length times the cosine to a memory's vector says how near the memory is.
+
         Names of speakers are taken out (`naming`): turns are embedded with their speaker's name in front, and short
         lines mean little else, so greetings of a named speaker would be nearer to the question than the answer.
 
@@ -101,25 +102,30 @@ class Question:
         return self.embedded if isinstance(self.embedded, np.ndarray) else self.embedded.result()
 
     @property
+    def length(self) -> float:
+        """Returns the length of its vector."""
+        return float(np.linalg.norm(self.vector))
+
+    @property
     def kept(self) -> float:
         """Returns the cosine (0..1) of the vector without names of speakers to the vector with them."""
         return self.embedded.kept if isinstance(self.embedded, _Nameless) else 1.0
 
 
 class _Nameless:
-    """Computes a question's vector without the names of speakers on first use; `names` returns the names' vectors."""
+    """Computes a question's vector without the names of speakers, which `take_out` takes out of it, on first use."""
 
-    def __init__(self, whole: np.ndarray | Pending, names: Callable[[], np.ndarray]) -> None:
+    def __init__(self, whole: np.ndarray | Pending, take_out: Callable[[np.ndarray], np.ndarray]) -> None:
         self._whole = whole
-        self._names = names
+        self._take_out = take_out
         self._vector: np.ndarray | None = None
         self.kept = 1.0
 
     def result(self) -> np.ndarray:
         if self._vector is None:
             whole = self._whole if isinstance(self._whole, np.ndarray) else self._whole.result()
-            vector = take_out_names(self._names(), whole)
-            self.kept = float(np.clip(whole @ vector, 0.0, 1.0))
+            vector = self._take_out(whole)
+            self.kept = float(np.clip(whole @ vector / np.linalg.norm(whole) / np.linalg.norm(vector), 0.0, 1.0))
             self._vector = vector
         return self._vector
 
@@ -136,7 +142,7 @@ def question(
     as_of: datetime | None = None,
     valid_at: datetime | None = None,
     requests: np.ndarray | None = None,
-    embed_speakers: Callable[[Sequence[str]], np.ndarray] | None = None,
+    take_out_speakers: Callable[[Sequence[str], np.ndarray], np.ndarray] | None = None,
 ) -> Question:
     """Makes a question of its text; relative times such as "last week" count from `now`, in the time zone of `now`.
 
@@ -163,5 +169,5 @@ def question(
         valid_at=valid_at,
         requests=requests,
         name_keys=name_keys(text),
-        embed_speakers=embed_speakers,
+        take_out_speakers=take_out_speakers,
     )

@@ -9,6 +9,8 @@ as relevance models discount terms that every query has, and query banks texts n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from memory.text.analysis import terms
@@ -120,16 +122,23 @@ FRAMES = (
 FRAME_TERMS = frozenset(term for frame in FRAMES for term in terms(frame))
 
 
-def take_out_names(names: np.ndarray, vector: np.ndarray) -> np.ndarray:
+def take_out_names(names: np.ndarray, vector: np.ndarray, *, parts: Sequence[slice] = (slice(None),)) -> np.ndarray:
     """Remove the part of `vector` that lies in the space of the vectors of `names`.
 
-    `vector` is a question's, float32 [dimensions], and `names` is float32 [names, dimensions]; all have unit length.
-    `vector` is returned unchanged if hardly anything would be left of it.
+    `vector` is a question's, float32 [dimensions], and `names` is float32 [names, dimensions]. Each of the `parts` of
+    the vectors is treated by itself and keeps its length; one of which hardly anything would be left is left unchanged.
     """
+    left = np.array(vector, dtype=np.float32)
+    for part in parts:
+        left[part] = _take_out_names(names[:, part], vector[part])
+    return left
+
+
+def _take_out_names(names: np.ndarray, vector: np.ndarray) -> np.ndarray:
     basis, _ = np.linalg.qr(names.T)
     left = vector - basis @ (basis.T @ vector)
-    length = float(np.linalg.norm(left))
-    return np.asarray(left / length, dtype=np.float32) if length >= LEAST_LEFT else vector
+    length, whole = float(np.linalg.norm(left)), float(np.linalg.norm(vector))
+    return np.asarray(left / length * whole) if length > 0 and length >= LEAST_LEFT * whole else vector
 
 
 def take_out(frames: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -17,6 +17,8 @@ from memory.providers.minilm.scheduling import EmbeddingQueue
 class SteppedModel:
     """A model for which each text is a run; `let_one` lets the next run end, and `begun` lists the runs' texts."""
 
+    dimensions = 384
+
     def __init__(self) -> None:
         self.begun: list[str] = []
         self._texts: dict[int, str] = {}

@@ -23,6 +23,7 @@ from memory.providers.embedding.registry import provider_for
 from memory.providers.minilm import client as client_module
 from memory.providers.minilm.client import EmbeddingClient, EmbeddingServerAway
 from memory.providers.minilm.messages import MAX_BYTES, receive
+from memory.providers.minilm.weights import HIDDEN
 
 TEXTS = ["I moved to Lisbon in March.", "The invoice of May was paid twice by mistake.", "你什么时候搬到里斯本的？"]
 LONG = " ".join(["a sentence that goes on about the weather in the mountains of the north"] * 40)
@@ -66,7 +67,7 @@ def server(tmp_path: Path, model_dir: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def client(server: ServerProcess) -> EmbeddingClient:
-    return EmbeddingClient(server.path, "int8")
+    return EmbeddingClient(server.path, "int8", HIDDEN)
 
 
 def test_it_gives_the_vectors_that_the_model_gives_in_this_process(server, model_dir):
@@ -74,7 +75,8 @@ def test_it_gives_the_vectors_that_the_model_gives_in_this_process(server, model
     there = MiniLMEmbedding(DEFAULT_MODEL, model_dir=model_dir, threads=2, socket=server.path)
     texts = [f"{text} {number}" for number in range(120) for text in TEXTS]
     assert np.allclose(there.embed(texts), here.embed(texts), atol=1e-6)
-    assert np.allclose(there.frames(), here.frames(), atol=1e-6)
+    asked = [there.as_questions(TEXTS, there.embed(TEXTS)), here.as_questions(TEXTS, here.embed(TEXTS))]
+    assert np.allclose(*asked, atol=1e-6)
     assert there.familiarity(TEXTS[2]) == here.familiarity(TEXTS[2])
     assert there.embed([]).shape == (0, 384)
 
@@ -156,7 +158,7 @@ def test_a_caller_that_does_not_read_and_one_that_sends_rubbish_harm_nobody(serv
 def test_a_process_that_stands_still_is_unavailability(server, client, monkeypatch):
     client.embed(["loaded"])
     monkeypatch.setattr(client_module, "ANSWER_SECONDS", 0.2)
-    stuck = EmbeddingClient(server.path, "int8")
+    stuck = EmbeddingClient(server.path, "int8", HIDDEN)
     server.signal(signal.SIGSTOP)
     try:
         with pytest.raises(EmbeddingServerAway, match="did not answer within"):
@@ -230,7 +232,7 @@ def test_what_is_wrong_there_is_told_here(server):
     with pytest.raises(EmbeddingUnavailable, match="unknown MiniLM model"):
         MiniLMEmbedding("all-MiniLM-L6-v2-int3", model_dir=server.path.parent, threads=1, socket=server.path)
     with pytest.raises(client_module.WeightsError, match="unknown precision 'int3'"):
-        EmbeddingClient(server.path, "int3").embed(["hello"])
+        EmbeddingClient(server.path, "int3", HIDDEN).embed(["hello"])
 
 
 def test_it_loads_no_django(tmp_path):
@@ -244,7 +246,7 @@ def test_it_loads_no_django(tmp_path):
 def test_what_makes_the_graph_ends(tmp_path):
     server = ServerProcess(tmp_path / "embedding.sock", tmp_path / "models")
     try:
-        EmbeddingClient(server.path, "int8").embed(["hello"])
+        EmbeddingClient(server.path, "int8", HIDDEN).embed(["hello"])
         mapped = Path(f"/proc/{server.pid}/maps").read_text("utf-8", "surrogateescape")
     finally:
         server.kill()

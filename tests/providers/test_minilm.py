@@ -22,12 +22,11 @@ from memory.providers.embedding.registry import provider_for
 from memory.providers.minilm import graph
 from memory.providers.minilm import model as model_files
 from memory.providers.minilm.model import MiniLM, ensure_graph
-from memory.providers.minilm.weights import HIDDEN, WeightsError, graph_filename, words_filename
+from memory.providers.minilm.weights import WeightsError, graph_filename, words_filename
 from memory.services.diagnosis import diagnose
 from memory.services.index import embedding_model, missing_vectors
 from memory.services.recall.query import query
 from memory.services.recall.search import Ask, search
-from memory.text.question_frames import FRAMES, take_out
 
 SENTENCES = [
     "I moved to Lisbon in March.",
@@ -335,7 +334,6 @@ def test_a_question_without_its_frame_is_nearer_to_what_it_is_about(model):
     question, notes = "Can you recommend a boat trip for me?", ["We sail on the lake.", "I recommended it to him."]
     about, alike = model.embed(notes)
     asked = model.embed([question])
-    [bare] = take_out(model.frames(), asked)
+    [bare] = model.as_questions([question], asked)
 
-    assert model.frames().shape == (len(FRAMES), HIDDEN)
     assert bare @ about - bare @ alike > asked[0] @ about - asked[0] @ alike

@@ -26,6 +26,7 @@ from memory.retrieval.relevance import (
     HitEvidence,
     evidence_of,
 )
+from memory.text.question_frames import take_out_names
 from tests.retrieval.candidates import candidates
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -187,8 +188,9 @@ def test_of_a_model_that_was_not_measured_a_hit_says_what_it_says_of_the_answer(
 
 
 def test_what_a_speaker_says_counts_as_near_to_a_question_with_the_name_in_it():
-    def speakers(names):
-        return np.array([[1.0, 0.0, 0.0]] * len(names), dtype=np.float32)
+    def take_out(names, vector):
+        assert names == ["tom"]
+        return take_out_names(np.array([[1.0, 0.0, 0.0]], dtype=np.float32), vector)
 
     asked = question(
         "?",
@@ -196,7 +198,7 @@ def test_what_a_speaker_says_counts_as_near_to_a_question_with_the_name_in_it():
         model_id=1,
         familiarity=1.0,
         now=NOW,
-        embed_speakers=speakers,
+        take_out_speakers=take_out,
     ).naming(frozenset({"tom"}))
     known = candidates(2, cosine=[0.5, 0.5], bm25=[0.0, 0.0], named=[True, False])
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memory.providers.embedding.interface import EmbeddingModelKind
+from memory.providers.embedding.interface import WHOLE, EmbeddingModelKind
 from memory.text.analysis import terms
 
 DEFAULT_MODEL = "hash-256"
@@ -22,6 +22,10 @@ class HashEmbedding:
     @property
     def dimensions(self) -> int:
         return self._dimensions
+
+    @property
+    def parts(self) -> Sequence[slice]:
+        return WHOLE
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         vectors = np.zeros((len(texts), self._dimensions), dtype=np.float32)
@@ -38,8 +42,8 @@ class HashEmbedding:
     def familiarity(self, text: str) -> float:
         return 1.0
 
-    def frames(self) -> None:
-        return None
+    def as_questions(self, texts: Sequence[str], vectors: np.ndarray) -> np.ndarray:
+        return vectors
 
 
 KIND = EmbeddingModelKind(DEFAULT_MODEL, lambda name, _: HashEmbedding(name))

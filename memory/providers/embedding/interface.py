@@ -8,6 +8,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+# The parts of vectors that one model makes.
+WHOLE = (slice(None),)
+
 
 class EmbeddingProvider(Protocol):
     """Makes vectors of one model."""
@@ -15,6 +18,12 @@ class EmbeddingProvider(Protocol):
     @property
     def dimensions(self) -> int:
         """Length of a vector. Raises EmbeddingUnavailable when that has to be asked for and nobody answers."""
+        ...
+
+    @property
+    def parts(self) -> Sequence[slice]:
+        """The parts of a vector that different models make, each a direction of its own; the first is that of the model
+        by which scores of statements were learned."""
         ...
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
@@ -28,9 +37,11 @@ class EmbeddingProvider(Protocol):
         """0..1: how much of `text` is in languages that the model has learned; search trusts it that far."""
         ...
 
-    def frames(self) -> np.ndarray | None:
-        """The vectors of questions without content (`text/question_frames.py`), float32 [frames, dimensions], which
-        search takes out of the question's; None for a model that gains nothing by it or was not measured."""
+    def as_questions(self, texts: Sequence[str], vectors: np.ndarray) -> np.ndarray:
+        """The `vectors` of questions with these texts as search takes them, float32 [questions, dimensions].
+
+        Their length times the cosine to a memory's vector is how near the memory is.
+        """
         ...
 
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from memory.enums import ModelKind, ModelPurpose
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable
 from memory.providers.calls import PlannedCall, TokenUsage, announce
-from memory.providers.embedding.interface import EmbeddingModelKind
+from memory.providers.embedding.interface import WHOLE, EmbeddingModelKind
 from memory.text.tokens import beginning, count_tokens
 
 # As MEMOS_EMBEDDING_PROVIDER names it.
@@ -43,6 +43,10 @@ class OpenAIEmbedding:
             self._dimensions = int(self.embed(["dimensions"]).shape[1])
         return self._dimensions
 
+    @property
+    def parts(self) -> Sequence[slice]:
+        return WHOLE
+
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         parts = [self._embed_part(list(texts[i : i + BATCH])) for i in range(0, len(texts), BATCH)]
         if len({part.shape[1] for part in parts}) > 1:
@@ -53,8 +57,8 @@ class OpenAIEmbedding:
     def familiarity(self, text: str) -> float:
         return 1.0
 
-    def frames(self) -> None:
-        return None
+    def as_questions(self, texts: Sequence[str], vectors: np.ndarray) -> np.ndarray:
+        return vectors
 
     def _embed_part(self, texts: list[str]) -> np.ndarray:
         # An endpoint refuses empty input; a space is the nearest that it takes.

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import orjson
 
+from memory.providers.minilm.joint import ReadText
 from memory.providers.minilm.messages import FAILURE, receive, send
-from memory.providers.minilm.weights import HIDDEN, WeightsError
+from memory.providers.minilm.weights import WeightsError
 
 # The process starts again within this when it was killed.
 RESTART_SECONDS = 5.0
@@ -31,7 +32,7 @@ class EmbeddingServerAway(RuntimeError):
 class PendingVectors:
     """Texts that were sent to the process, and are embedded meanwhile. For several threads."""
 
-    def __init__(self, client: EmbeddingClient, texts: Sequence[str], connection: socket.socket | None) -> None:
+    def __init__(self, client: EmbeddingClient, texts: Sequence[ReadText], connection: socket.socket | None) -> None:
         self._client = client
         self._texts = texts
         # None: nothing comes on it any longer.
@@ -45,7 +46,7 @@ class PendingVectors:
         self.receive()
         if self._is_late:
             raise EmbeddingServerAway(_LATE)
-        return self._client.embed(self._texts) if self._answer is None else _vectors(self._answer, len(self._texts))
+        return self._client.embed(self._texts) if self._answer is None else self._client.read(self._answer)
 
     def receive(self) -> None:
         """Takes the answer off the connection, which others want to use."""
@@ -63,26 +64,28 @@ class PendingVectors:
 
 
 class EmbeddingClient:
-    """Vectors of `precision` from the process that answers at `path`. A thread keeps one connection."""
+    """Vectors of a model (one of `joint.MODELS`), float32 [texts, `dimensions`], from the process that answers at
+    `path`. A thread keeps one connection. Texts are as the model's `split` takes them."""
 
-    def __init__(self, path: Path, precision: str) -> None:
+    def __init__(self, path: Path, model: str, dimensions: int) -> None:
         self._path = path
-        self._precision = precision
+        self._model = model
+        self._dimensions = dimensions
         self._local = threading.local()
 
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """float32 [len(texts), 384], each row of unit length.
+    def embed(self, texts: Sequence[ReadText]) -> np.ndarray:
+        """float32 [len(texts), dimensions], each row of unit length.
 
         Waits for a process that is starting. Raises EmbeddingServerAway, WeightsError with what the process said, and
         TypeError for a text that has no UTF-8: one with half of a character (a lone surrogate).
         """
-        vectors = np.empty((len(texts), HIDDEN), dtype=np.float32)
+        vectors = np.empty((len(texts), self._dimensions), dtype=np.float32)
         for start in range(0, len(texts), TEXTS_EACH):
             part = texts[start : start + TEXTS_EACH]
             vectors[start : start + len(part)] = self._ask(part)
         return vectors
 
-    def start(self, texts: Sequence[str]) -> PendingVectors:
+    def start(self, texts: Sequence[ReadText]) -> PendingVectors:
         """Sends texts, TEXTS_EACH at most; their vectors are waited for when they are wanted.
 
         Never raises: what is wrong with a text or the process is raised by `PendingVectors.result`.
@@ -101,10 +104,16 @@ class EmbeddingClient:
         self._local.pending = pending
         return pending
 
-    def _request(self, texts: Sequence[str]) -> bytes:
-        return orjson.dumps({"precision": self._precision, "texts": list(texts)})
+    def read(self, answer: bytes) -> np.ndarray:
+        """Returns the vectors of an answer. Raises WeightsError with what the process said instead."""
+        if answer[:1] == FAILURE:
+            raise WeightsError(answer[1:].decode())
+        return np.frombuffer(answer, dtype=np.float32, offset=1).reshape(-1, self._dimensions)
 
-    def _ask(self, texts: Sequence[str]) -> np.ndarray:
+    def _request(self, texts: Sequence[ReadText]) -> bytes:
+        return orjson.dumps({"model": self._model, "texts": list(texts)})
+
+    def _ask(self, texts: Sequence[ReadText]) -> np.ndarray:
         request = self._request(texts)
         ends_at = time.monotonic() + RESTART_SECONDS
         while True:
@@ -121,7 +130,7 @@ class EmbeddingClient:
                         f"The embedding process does not answer at {self._path} ({error}); its log is embedding.log."
                     ) from error
                 time.sleep(RETRY_SECONDS)
-        return _vectors(answer, len(texts))
+        return self.read(answer)
 
     def _exchange(self, request: bytes) -> bytes:
         connection = self._connect()
@@ -154,9 +163,3 @@ class EmbeddingClient:
         if getattr(self._local, "process", None) == os.getpid():
             self._local.connection.close()
             self._local.process = None
-
-
-def _vectors(answer: bytes, texts: int) -> np.ndarray:
-    if answer[:1] == FAILURE:
-        raise WeightsError(answer[1:].decode())
-    return np.frombuffer(answer, dtype=np.float32, offset=1).reshape(texts, HIDDEN)

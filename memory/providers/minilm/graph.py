@@ -69,7 +69,9 @@ def _write(content: bytes | memoryview, target: Path) -> None:
         raise
 
 
-class _Graph:
+class Graph:
+    """The nodes and constants of an ONNX graph in the making."""
+
     def __init__(self, precision: str) -> None:
         self.quantize = precision == "int8"
         self.nodes: list[onnx.NodeProto] = []
@@ -86,9 +88,9 @@ class _Graph:
     def fuse(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
         return self.node(op, inputs, output, domain="com.microsoft", **attributes)
 
-    def product(self, state: str, matrix: np.ndarray, output: str) -> str:
-        """`state` [batch, tokens, k] times `matrix` [k, n]."""
-        if not self.quantize:
+    def product(self, state: str, matrix: np.ndarray, output: str, *, exact: bool = False) -> str:
+        """`state` [batch, tokens, k] times `matrix` [k, n]; `exact`: in 32 bits whatever the precision."""
+        if exact or not self.quantize:
             return self.node("MatMul", [state, self.constant(f"{output}.matrix", matrix)], output)
         rows, peak = self._quantize_rows(state, output)
         scale = np.abs(matrix).max(axis=0) / 127
@@ -116,7 +118,7 @@ class _Graph:
 
 
 def _model(weights: dict[str, np.ndarray], precision: str) -> onnx.ModelProto:
-    graph = _Graph(precision)
+    graph = Graph(precision)
     state = _embeddings(graph, weights)
     for index in range(LAYERS):
         state = _encoder_layer(graph, weights, index, state)
@@ -137,7 +139,7 @@ def _model(weights: dict[str, np.ndarray], precision: str) -> onnx.ModelProto:
     return helper.make_model(onnx_graph, opset_imports=opsets, ir_version=8)
 
 
-def _embeddings(graph: _Graph, weights: dict[str, np.ndarray]) -> str:
+def _embeddings(graph: Graph, weights: dict[str, np.ndarray]) -> str:
     # Every token is of segment 0, so its row is folded into the positions.
     positions = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
     graph.nodes.append(
@@ -161,7 +163,7 @@ def _embeddings(graph: _Graph, weights: dict[str, np.ndarray]) -> str:
     return "embed"
 
 
-def _encoder_layer(graph: _Graph, weights: dict[str, np.ndarray], index: int, state: str) -> str:
+def _encoder_layer(graph: Graph, weights: dict[str, np.ndarray], index: int, state: str) -> str:
     source, name = f"encoder.layer.{index}.", f"layer{index}."
 
     def matrix(part: str) -> np.ndarray:
@@ -195,7 +197,7 @@ def _encoder_layer(graph: _Graph, weights: dict[str, np.ndarray], index: int, st
     return norm([narrow, attended], "output", "output.dense", f"{name}out")
 
 
-def _mean_pool(graph: _Graph, state: str) -> None:
+def _mean_pool(graph: Graph, state: str) -> None:
     mask = graph.node("Cast", ["attention_mask"], "mask.float", to=TensorProto.FLOAT)
     last = graph.constant("axis.last", np.array([-1], np.int64))
     middle = graph.constant("axis.tokens", np.array([1], np.int64))

@@ -1,6 +1,7 @@
 """What goes over the socket of the embedding process: each message is its length (4 bytes, big-endian) and its content.
 
-A request is JSON, `{"precision": "int8", "texts": [...]}`. An answer is one byte, and then the vectors (float32, as
+A request is JSON, `{"model": "int8", "texts": [...]}`: a text that two models read differently is a list of both. An
+answer is one byte, and then the vectors (float32, as
 this machine has them, a row a text), or what was wrong.
 """
 

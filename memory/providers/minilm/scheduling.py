@@ -11,11 +11,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from memory.providers.minilm.model import RUN_TOKENS, MiniLM, TextRun
-from memory.providers.minilm.weights import HIDDEN
+from memory.providers.minilm.model import RUN_TOKENS, RunModel, TextRun
 
 # Nobody waits longer for a next run, unless others have waited longer still.
 PATIENCE_SECONDS = 0.2
@@ -32,8 +32,8 @@ class EmbeddingQueue:
         self._requests: list[_Request] = []
         self._changed = threading.Condition()
 
-    def embed(self, model: MiniLM, texts: Sequence[str], *, is_background: bool = False) -> np.ndarray:
-        """float32 [len(texts), 384], each row of unit length. Waits for it.
+    def embed(self, model: RunModel, texts: Sequence[Any], *, is_background: bool = False) -> np.ndarray:
+        """float32 [len(texts), dimensions], each row of unit length. Waits for it.
 
         What is in the background has one thread at most, and only what others leave of it. Raises WeightsError.
         """
@@ -118,7 +118,7 @@ class EmbeddingQueue:
         return companions
 
 
-def _embed(model: MiniLM, runs: Sequence[TextRun]) -> list[np.ndarray | Exception]:
+def _embed(model: RunModel, runs: Sequence[TextRun]) -> list[np.ndarray | Exception]:
     """The vectors of each run, or what was wrong: together, and each by itself if that fails."""
     try:
         return list(model.embed_together(runs))
@@ -129,11 +129,11 @@ def _embed(model: MiniLM, runs: Sequence[TextRun]) -> list[np.ndarray | Exceptio
 
 
 class _Request:
-    def __init__(self, model: MiniLM, runs: list[TextRun], texts: int, is_background: bool) -> None:
+    def __init__(self, model: RunModel, runs: list[TextRun], texts: int, is_background: bool) -> None:
         self.model = model
         self.runs = runs
         self.is_background = is_background
-        self.vectors = np.empty((texts, HIDDEN), dtype=np.float32)
+        self.vectors = np.empty((texts, model.dimensions), dtype=np.float32)
         self.error: Exception | None = None
         self.left = len(runs)
         self.running = 0

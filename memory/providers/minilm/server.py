@@ -1,6 +1,6 @@
 """The process that has the model, and makes vectors for all processes of a machine.
 
-    python -m memory.providers.minilm.server SOCKET --model-dir DIR [--precision int8] [--threads 2]
+    python -m memory.providers.minilm.server SOCKET --model-dir DIR [--model int8] [--threads 2]
 
 One model in memory instead of one a process. It answers on a Unix socket, and whoever may open that is trusted: keep
 the socket in a folder that nobody else can enter. A caller that gave way to others (`nice`) is in the background here
@@ -24,15 +24,15 @@ from pathlib import Path
 
 import orjson
 
+from memory.providers.minilm.joint import MODELS, LoadedModel, make_model
 from memory.providers.minilm.messages import FAILURE, VECTORS, receive, send
-from memory.providers.minilm.model import MiniLM
 from memory.providers.minilm.scheduling import EmbeddingQueue
-from memory.providers.minilm.weights import PRECISIONS, WeightsError, graph_filename
+from memory.providers.minilm.weights import WeightsError
 
 _ROOT = Path(__file__).resolve().parents[3]
-_MAKE_GRAPH = (
-    "import pathlib, sys; sys.path.insert(0, sys.argv[1]); from memory.providers.minilm import model; "
-    "model.ensure_graph(pathlib.Path(sys.argv[2]), sys.argv[3])"
+_MAKE_FILES = (
+    "import pathlib, sys; sys.path.insert(0, sys.argv[1]); from memory.providers.minilm import joint; "
+    "joint.make_model(sys.argv[3], pathlib.Path(sys.argv[2])).prepare()"
 )
 
 
@@ -48,32 +48,32 @@ class EmbeddingServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer
         self._queue = EmbeddingQueue(threads)
         self._models = _Models(model_dir)
 
-    def load(self, precision: str) -> None:
+    def load(self, model: str) -> None:
         """Loads a model before it is asked for. Raises WeightsError."""
-        self._models[precision].load()
+        self._models[model].load()
 
     def answer(self, content: bytes, *, is_background: bool) -> tuple[bytes, bytes]:
         """What one request is answered with."""
         try:
             asked = orjson.loads(content)
-            model = self._models[asked["precision"]]
+            model = self._models[asked["model"]]
             vectors = self._queue.embed(model, asked["texts"], is_background=is_background)
         except WeightsError as error:
             return FAILURE, str(error).encode()
         return VECTORS, vectors.tobytes()
 
 
-class _Models(defaultdict[str, MiniLM]):
+class _Models(defaultdict[str, LoadedModel]):
     def __init__(self, model_dir: Path) -> None:
         super().__init__()
-        self._make = partial(MiniLM, model_dir=model_dir)
+        self._make = partial(make_model, model_dir=model_dir)
         self._making = threading.Lock()
 
-    def __missing__(self, precision: str) -> MiniLM:
+    def __missing__(self, name: str) -> LoadedModel:
         with self._making:
-            if precision not in self:
-                self[precision] = self._make(precision)
-        return self[precision]
+            if name not in self:
+                self[name] = self._make(name)
+        return self[name]
 
 
 class _Handler(socketserver.BaseRequestHandler):
@@ -97,12 +97,12 @@ def _is_nice(connection: socket.socket) -> bool:
         return False
 
 
-def _make_graph(model_dir: Path, precision: str) -> None:
-    """Makes a graph that is not there in a process that ends: what makes it takes 15 MB. Where that fails, loading it
-    tries again, and says why."""
-    if not (model_dir / graph_filename(precision)).is_file():
+def _make_files(model_dir: Path, model: str) -> None:
+    """Makes files that are not there in a process that ends: what makes them takes 15 MB and more. Where that fails,
+    loading the model tries again, and says why."""
+    if not make_model(model, model_dir).is_prepared:
         subprocess.run(  # noqa: S603 - our own command line
-            [sys.executable, "-c", _MAKE_GRAPH, str(_ROOT), str(model_dir), precision],
+            [sys.executable, "-c", _MAKE_FILES, str(_ROOT), str(model_dir), model],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=False,
@@ -114,13 +114,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Makes vectors for all processes of this machine.")
     parser.add_argument("socket", type=Path)
     parser.add_argument("--model-dir", type=Path, required=True)
-    parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
+    parser.add_argument("--model", choices=MODELS, default=MODELS[0])
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     with EmbeddingServer(given.socket, given.model_dir, given.threads) as server:
-        _make_graph(given.model_dir, given.precision)
+        _make_files(given.model_dir, given.model)
         try:
-            server.load(given.precision)
+            server.load(given.model)
         except WeightsError as error:
             # Whoever asks is told the same, and the next request tries again.
             sys.stderr.write(f"{error}\n")

@@ -6,6 +6,7 @@ import os
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,28 +39,35 @@ def remove_earlier_files(folder: Path) -> None:
                 (folder / f"all-MiniLM-L6-v2-{name}").unlink(missing_ok=True)
 
 
-class WordTable:
-    """The table of word embeddings, float32 [30522, 384], in `file`, of which the rows that are asked for are read.
+class RowTable:
+    """A table of embeddings in `file`, of which the rows that are asked for are read.
 
-    Mapped, all of its 47 MB would soon be in memory: a page that is read brings those beside it. Raises WeightsError
-    when the file is damaged.
+    Mapped, all of it would soon be in memory: a page that is read brings those beside it. Raises WeightsError when the
+    file is damaged.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, shape: tuple[int, ...], dtype: np.dtype, dimensions: int) -> None:
         try:
-            words = np.load(file, mmap_mode="r")
+            table = np.load(file, mmap_mode="r")
         except (ValueError, EOFError) as error:
             raise WeightsError(f"{file} is damaged") from error
-        if words.shape != (VOCABULARY, HIDDEN) or words.dtype != np.float32:
+        if table.shape != shape or table.dtype != dtype:
             raise WeightsError(f"{file} is damaged")
-        self._begin: int = words.offset
+        self._begin: int = table.offset
+        self._row: Any = np.empty(shape[1:], dtype)
+        self._dimensions = dimensions
+        self._size = shape[0]
         self._file = file.open("rb", buffering=0)
         self._reading = threading.Lock()
         self._start_anew(0)
 
+    def decode(self, row: np.ndarray) -> np.ndarray:
+        """Returns the embedding of a stored row, which is the row itself where nothing else is said."""
+        return row
+
     def find(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The embeddings of `ids`, int32 of any shape: where each is in a table, int32 of that shape, and the table,
-        float32 [rows, 384]."""
+        """Finds the embeddings of `ids`, int32 of any shape: where each is in a table, int32 of that shape, and the
+        table, float32 [rows, dimensions]."""
         with self._reading:
             places = self._places[ids]
             if places.min(initial=0) < 0:
@@ -73,14 +81,22 @@ class WordTable:
 
     def _start_anew(self, least: int) -> None:
         # Runs under way keep the rows that they were given.
-        self._rows = np.empty((max(KEPT_WORDS, least), HIDDEN), dtype=np.float32)
-        self._places = np.full(VOCABULARY, -1, dtype=np.int32)
+        self._rows = np.empty((max(KEPT_WORDS, least), self._dimensions), dtype=np.float32)
+        self._places = np.full(self._size, -1, dtype=np.int32)
         self._count = 0
 
     def _read(self, words: np.ndarray) -> None:
-        row_bytes = self._rows.itemsize * HIDDEN
+        row_bytes = self._row.nbytes
         for word in words.tolist():
-            if os.preadv(self._file.fileno(), [self._rows[self._count]], self._begin + word * row_bytes) != row_bytes:
+            if os.preadv(self._file.fileno(), [self._row], self._begin + word * row_bytes) != row_bytes:
                 raise WeightsError(f"{self._file.name} is damaged")
+            self._rows[self._count] = self.decode(self._row)
             self._places[word] = self._count
             self._count += 1
+
+
+class WordTable(RowTable):
+    """The table of word embeddings, float32 [30522, 384]."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file, shape=(VOCABULARY, HIDDEN), dtype=np.dtype(np.float32), dimensions=HIDDEN)

@@ -58,7 +58,7 @@ _CONDITION = """AND (
 )"""
 _NEAREST = """
 {name}_passages AS MATERIALIZED ({passages}), {name} AS MATERIALIZED (
-    SELECT memory_id, 1 - min(distance) AS cosine FROM {name}_passages
+    SELECT memory_id, (1 - min(distance)) * %(length)s::float8 AS cosine FROM {name}_passages
     GROUP BY memory_id ORDER BY min(distance)::float4, memory_id DESC LIMIT {limit}
 )"""
 
@@ -151,6 +151,7 @@ def parameters_of(scope: Scope, question: Question, *, preferences: bool) -> dic
     """Returns the parameters of searches by meaning; without `preferences`, exact ones leave preferences out."""
     return {
         "vector": halfvec_literal(question.vector),
+        "length": question.length,
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
         "preferences": preferences,
@@ -215,7 +216,7 @@ WITH near AS (
     WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable {narrowing}
     GROUP BY memory_id
 )
-SELECT 1 - own.distance, 1 + count(*) FILTER (WHERE near.distance < own.distance), count(*)
+SELECT (1 - own.distance) * %(length)s::float8, 1 + count(*) FILTER (WHERE near.distance < own.distance), count(*)
 FROM near own, near WHERE own.memory_id = %(memory_id)s::uuid GROUP BY own.distance
 """
 

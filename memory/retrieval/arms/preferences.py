@@ -44,16 +44,18 @@ WITH near AS MATERIALIZED (
     WHERE l.namespace_id = %(namespace_id)s AND l.memory_id IN (SELECT memory_id FROM near)
       AND l.kind = '{LinkKind.DERIVED_FROM.value}'
 )
-SELECT memory_id::text, memory_id::text, 1 - distance, embedding, {CLAUSE}::float8 FROM near
+SELECT memory_id::text, memory_id::text, (1 - distance) * %(length)s::float8, embedding, {CLAUSE}::float8 FROM near
 UNION ALL
-SELECT r.memory_id::text, v.memory_id::text, 1 - (v.embedding <=> %(vector)s::halfvec), v.embedding, 0
+SELECT r.memory_id::text, v.memory_id::text, (1 - (v.embedding <=> %(vector)s::halfvec)) * %(length)s::float8,
+       v.embedding, 0
 FROM resting r
 JOIN memory_memoryvector v ON v.namespace_id = %(namespace_id)s AND v.memory_id = r.other_id
 WHERE v.model_id = %(model_id)s AND v.searchable
 """  # noqa: S608 - put together of constants
 
 _SPOKEN = f"""
-SELECT v.memory_id::text, v.memory_id::text, 1 - (v.embedding <=> %(vector)s::halfvec), v.embedding, 0::float8
+SELECT v.memory_id::text, v.memory_id::text, (1 - (v.embedding <=> %(vector)s::halfvec)) * %(length)s::float8,
+       v.embedding, 0::float8
 FROM memory_memory m
 JOIN memory_memoryvector v ON v.namespace_id = m.namespace_id AND v.memory_id = m.id
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(near)s::uuid[]) AND m.role = '{Role.USER.value}' AND m.turn > 0
@@ -70,6 +72,7 @@ def match(scope: Scope, question: Question) -> dict[str, float]:
         return {}
     parameters = {
         "vector": halfvec_literal(question.vector),
+        "length": question.length,
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
         "state": MemoryState.ACTIVE.value,

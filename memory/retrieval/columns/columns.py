@@ -183,13 +183,16 @@ class Columns:
         self._places = None
 
     def cosines(self, vector: np.ndarray) -> np.ndarray:
-        """Returns the cosine (−1..1) of each row's nearest passage to `vector` [dimensions]; 0 without a vector."""
+        """Returns the cosine (−1..1) of each row's nearest passage to `vector` [dimensions], times its length.
+
+        It is 0 for rows without a vector.
+        """
         wanted = vector.astype(np.float16)[None]
         cosines = _similarity(wanted, self._vectors[: self._size])
         if len(self._more_rows):
             np.maximum.at(cosines, self._more_rows, _similarity(wanted, self._more_vectors))
         cosines[~self.has_vector] = 0.0
-        return cosines
+        return np.asarray(cosines * np.linalg.norm(vector))
 
     def nearest(self, cosines: np.ndarray, *, limit: int, among: np.ndarray | None = None) -> np.ndarray:
         """Returns the `limit` rows with the highest cosine, best first; `among` [rows] is a mask of those to search."""

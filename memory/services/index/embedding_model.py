@@ -21,7 +21,7 @@ from memory.postgresql import reach
 from memory.providers.embedding.interface import EmbedsElsewhere, Pending
 from memory.providers.embedding.registry import EmbeddingProvider, provider_for, read_configured_model
 from memory.stores import model_calls
-from memory.text.question_frames import take_out
+from memory.text.question_frames import take_out_names
 from memory.text.requests import REQUESTS
 
 # A process may keep using the model it knows for this long after another one became active.
@@ -73,11 +73,7 @@ class ActiveModel:
 
     def embed_questions(self, texts: Sequence[str]) -> np.ndarray:
         """Embeds questions as `embed` does, without the component that all questions have in common."""
-        return self._take_frames_out(self.embed(texts))
-
-    def _take_frames_out(self, vectors: np.ndarray) -> np.ndarray:
-        frames = self.provider.frames()
-        return vectors if frames is None else take_out(frames, vectors)
+        return self.provider.as_questions(texts, self.embed(texts))
 
     def embed_requests(self) -> np.ndarray:
         """Returns the vectors of requests of all kinds, float32 [requests, dimensions]; cached.
@@ -91,6 +87,13 @@ class ActiveModel:
         return _requests.put(
             self.id, self.embed_questions(asked) if asked else np.zeros((0, self.dimensions), np.float32)
         )
+
+    def take_out_speakers(self, names: Sequence[str], vector: np.ndarray) -> np.ndarray:
+        """Returns the vector of a question without what the names of speakers alone add to that of what they say.
+
+        Raises EmbeddingUnavailable.
+        """
+        return take_out_names(self.embed_speakers(names), vector, parts=self.provider.parts)
 
     def embed_speakers(self, names: Sequence[str]) -> np.ndarray:
         """Embeds the prefix that a speaker's name puts before each turn, float32 [names, dimensions].
@@ -119,7 +122,7 @@ class ActiveModel:
         provider = self.provider
         if isinstance(provider, EmbedsElsewhere) and (pending := provider.start([text])) is not None:
             return _PendingQuestion(
-                pending, lambda vectors: _questions.put(key, self._take_frames_out(self.check(vectors))[0])
+                pending, lambda vectors: _questions.put(key, provider.as_questions([text], self.check(vectors))[0])
             )
         # It runs in the caller's context, so that a model call over the network is attributed to the caller.
         context = contextvars.copy_context()

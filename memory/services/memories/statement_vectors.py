@@ -37,8 +37,13 @@ def measure_cosines(model: ActiveModel, statement: str, others: Sequence[str]) -
     """
     if not model.is_minilm:
         return None
-    vectors = embed(model, [statement, *others])
+    own = model.provider.parts[0]
+    vectors = {text: _unit(vector[own]) for text, vector in embed(model, [statement, *others]).items()}
     return [float(vectors[statement] @ vectors[other]) for other in others]
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    return np.asarray(vector / np.linalg.norm(vector))
 
 
 def _key(model: ActiveModel, text: str) -> tuple[int, bytes]:

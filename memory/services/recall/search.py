@@ -245,7 +245,7 @@ def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Pending) -> Q
         holding_at=ask.holding_at,
         as_of=ask.as_of,
         valid_at=ask.valid_at,
-        embed_speakers=model.embed_speakers if model.is_minilm else None,
+        take_out_speakers=model.take_out_speakers if model.is_minilm else None,
     )
 
 
