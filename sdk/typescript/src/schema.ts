@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Remember a content
-         * @description The three-tier protocol; a group is a namespace.
+         * @description The three-tier protocol. A group is a namespace.
          */
         post: operations["three_tier_ingest"];
         delete?: never;
@@ -35,7 +35,7 @@ export interface paths {
         put?: never;
         /**
          * What is hot, and what is nearest
-         * @description The three-tier protocol; a group is a namespace.
+         * @description The three-tier protocol. A group is a namespace.
          */
         post: operations["three_tier_query"];
         delete?: never;
@@ -104,13 +104,13 @@ export interface paths {
         };
         /**
          * Adapters, the newest first
-         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         * @description LoRA adapters trained on memories: training, listing, activating and retiring them.
          */
         get: operations["list_adapters"];
         put?: never;
         /**
          * Train, in the background, an adapter on a data set; it may be activated when it passes its evaluation
-         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         * @description LoRA adapters trained on memories: training, listing, activating and retiring them.
          */
         post: operations["train_adapter"];
         delete?: never;
@@ -128,7 +128,7 @@ export interface paths {
         };
         /**
          * How an adapter stands, and what it was measured by
-         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         * @description LoRA adapters trained on memories: training, listing, activating and retiring them.
          */
         get: operations["get_adapter"];
         put?: never;
@@ -150,7 +150,7 @@ export interface paths {
         put?: never;
         /**
          * Put an adapter to use: checked, and loaded into the servers of the settings
-         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         * @description LoRA adapters trained on memories: training, listing, activating and retiring them.
          */
         post: operations["activate_adapter"];
         delete?: never;
@@ -170,7 +170,7 @@ export interface paths {
         put?: never;
         /**
          * Take an adapter out of use, and unload it
-         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         * @description LoRA adapters trained on memories: training, listing, activating and retiring them.
          */
         post: operations["retire_adapter"];
         delete?: never;
@@ -228,7 +228,7 @@ export interface paths {
         };
         /**
          * What happened since, in order and without a gap; waits for it when asked to
-         * @description What happened in a namespace, for those who ask instead of being told.
+         * @description The events of a namespace, for clients that poll instead of using webhooks.
          */
         get: operations["list_changes"];
         put?: never;
@@ -250,7 +250,7 @@ export interface paths {
         put?: never;
         /**
          * Answer a message of a session from the memories, and remember both
-         * @description Answers what is said in a session from the memories, and remembers both.
+         * @description Answers a message of a session from the memories, and remembers both.
          */
         post: operations["chat"];
         delete?: never;
@@ -270,7 +270,7 @@ export interface paths {
         put?: never;
         /**
          * The same, sent while it is made
-         * @description Answers what is said in a session from the memories, and remembers both.
+         * @description Answers a message of a session from the memories, and remembers both.
          */
         post: operations["chat_stream"];
         delete?: never;
@@ -288,13 +288,13 @@ export interface paths {
         };
         /**
          * The cubes that the key reaches, and those shared with whose key it is; newest first
-         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         * @description Cubes: the memories of a namespace with a name and an owner, which can be shared.
          */
         get: operations["list_cubes"];
         put?: never;
         /**
          * Make a new namespace, and a cube of it
-         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         * @description Cubes: the memories of a namespace with a name and an owner, which can be shared.
          */
         post: operations["create_cube"];
         delete?: never;
@@ -312,21 +312,21 @@ export interface paths {
         };
         /**
          * One cube: what it holds, and what governs it
-         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         * @description Cubes: the memories of a namespace with a name and an owner, which can be shared.
          */
         get: operations["get_cube"];
         put?: never;
         post?: never;
         /**
          * End a cube and its shares; the namespace and its memories stay
-         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         * @description Cubes: the memories of a namespace with a name and an owner, which can be shared.
          */
         delete: operations["unregister_cube"];
         options?: never;
         head?: never;
         /**
          * Change a cube's name, owner, kinds of memory or policy
-         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         * @description Cubes: the memories of a namespace with a name and an owner, which can be shared.
          */
         patch: operations["configure_cube"];
         trace?: never;
@@ -340,13 +340,13 @@ export interface paths {
         };
         /**
          * The caches of a cube's prefix, and what they were worth
-         * @description What a language model has computed of a cube's prefix, kept in files.
+         * @description Caches of what a language model has computed for a cube's prefix, kept in files.
          */
         get: operations["list_activation"];
         put?: never;
         /**
          * Have a cube's prefix computed, in the background, and again whenever it changes
-         * @description What a language model has computed of a cube's prefix, kept in files.
+         * @description Caches of what a language model has computed for a cube's prefix, kept in files.
          */
         post: operations["build_activation"];
         delete?: never;
@@ -364,14 +364,14 @@ export interface paths {
         };
         /**
          * One cache
-         * @description What a language model has computed of a cube's prefix, kept in files.
+         * @description Caches of what a language model has computed for a cube's prefix, kept in files.
          */
         get: operations["get_activation"];
         put?: never;
         post?: never;
         /**
          * Take a cache away, with its file; it is not built again
-         * @description What a language model has computed of a cube's prefix, kept in files.
+         * @description Caches of what a language model has computed for a cube's prefix, kept in files.
          */
         delete: operations["drop_activation"];
         options?: never;
@@ -388,7 +388,7 @@ export interface paths {
         };
         /**
          * A cache's file; it holds what its memories say, as tokens
-         * @description What a language model has computed of a cube's prefix, kept in files.
+         * @description Caches of what a language model has computed for a cube's prefix, kept in files.
          */
         get: operations["download_activation"];
         put?: never;
@@ -410,7 +410,7 @@ export interface paths {
         put?: never;
         /**
          * Load a cache into a slot of its server now; answers do that by themselves
-         * @description What a language model has computed of a cube's prefix, kept in files.
+         * @description Caches of what a language model has computed for a cube's prefix, kept in files.
          */
         post: operations["use_activation"];
         delete?: never;
@@ -430,7 +430,7 @@ export interface paths {
         put?: never;
         /**
          * Write a cube into a file, in the background
-         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         * @description Cubes as files. A job writes each dump and loads each file.
          */
         post: operations["dump_cube"];
         delete?: never;
@@ -448,13 +448,13 @@ export interface paths {
         };
         /**
          * With whom a cube is shared
-         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         * @description Cubes: the memories of a namespace with a name and an owner, which can be shared.
          */
         get: operations["list_shares"];
         put?: never;
         /**
          * Share a cube with a user, or change what it is shared for
-         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         * @description Cubes: the memories of a namespace with a name and an owner, which can be shared.
          */
         post: operations["share_cube"];
         delete?: never;
@@ -475,7 +475,7 @@ export interface paths {
         post?: never;
         /**
          * End a share, at once
-         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         * @description Cubes: the memories of a namespace with a name and an owner, which can be shared.
          */
         delete: operations["revoke_share"];
         options?: never;
@@ -492,7 +492,7 @@ export interface paths {
         };
         /**
          * Dumps and loads, the newest first
-         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         * @description Cubes as files. A job writes each dump and loads each file.
          */
         get: operations["list_cube_files"];
         put?: never;
@@ -512,14 +512,14 @@ export interface paths {
         };
         /**
          * How far a dump or load is, and what came of it
-         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         * @description Cubes as files. A job writes each dump and loads each file.
          */
         get: operations["get_cube_file"];
         put?: never;
         post?: never;
         /**
          * Delete a dump's file, and what is listed of it
-         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         * @description Cubes as files. A job writes each dump and loads each file.
          */
         delete: operations["delete_cube_file"];
         options?: never;
@@ -538,7 +538,7 @@ export interface paths {
         put?: never;
         /**
          * End a dump or load; what a load has stored stays
-         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         * @description Cubes as files. A job writes each dump and loads each file.
          */
         post: operations["cancel_cube_file"];
         delete?: never;
@@ -556,7 +556,7 @@ export interface paths {
         };
         /**
          * The file of a dump that is done
-         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         * @description Cubes as files. A job writes each dump and loads each file.
          */
         get: operations["download_cube_file"];
         put?: never;
@@ -578,7 +578,7 @@ export interface paths {
         put?: never;
         /**
          * Load a cube's file, in the background; what is there already does not come again
-         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         * @description Cubes as files. A job writes each dump and loads each file.
          */
         post: operations["load_cube"];
         delete?: never;
@@ -598,7 +598,7 @@ export interface paths {
         put?: never;
         /**
          * Make a cube of a namespace that is there, with all its memories
-         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         * @description Cubes: the memories of a namespace with a name and an owner, which can be shared.
          */
         post: operations["register_cube"];
         delete?: never;
@@ -636,7 +636,7 @@ export interface paths {
         };
         /**
          * Files that were given as documents, the newest first
-         * @description Files that documents are read from: how far each is, and what came of it.
+         * @description Files that documents are parsed from: the progress of each, and its outcome.
          */
         get: operations["list_document_files"];
         put?: never;
@@ -656,7 +656,7 @@ export interface paths {
         };
         /**
          * How far a file is, and what came of it
-         * @description Files that documents are read from: how far each is, and what came of it.
+         * @description Files that documents are parsed from: the progress of each, and its outcome.
          */
         get: operations["get_document_file"];
         put?: never;
@@ -676,13 +676,13 @@ export interface paths {
         };
         /**
          * The namespace's documents, newest first
-         * @description Long texts, kept as chunks that are memories.
+         * @description Documents: long texts, kept as chunks that are memories.
          */
         get: operations["list_documents"];
         put?: never;
         /**
          * Remember a document, or its new version: a text at once, a file in the background
-         * @description Long texts, kept as chunks that are memories.
+         * @description Documents: long texts, kept as chunks that are memories.
          */
         post: operations["put_document"];
         delete?: never;
@@ -700,14 +700,14 @@ export interface paths {
         };
         /**
          * A document and its chunks
-         * @description Long texts, kept as chunks that are memories.
+         * @description Documents: long texts, kept as chunks that are memories.
          */
         get: operations["get_document"];
         put?: never;
         post?: never;
         /**
          * Delete a document with its chunks
-         * @description Long texts, kept as chunks that are memories.
+         * @description Documents: long texts, kept as chunks that are memories.
          */
         delete: operations["delete_document"];
         options?: never;
@@ -726,7 +726,7 @@ export interface paths {
         put?: never;
         /**
          * Read the original of a document anew, in the background
-         * @description Long texts, kept as chunks that are memories.
+         * @description Documents: long texts, kept as chunks that are memories.
          */
         post: operations["reparse_document"];
         delete?: never;
@@ -744,7 +744,7 @@ export interface paths {
         };
         /**
          * The entities that memories mention, newest first
-         * @description Who and what memories speak of, and what is said between them.
+         * @description The people and things that memories mention, and the relations between them.
          */
         get: operations["list_entities"];
         put?: never;
@@ -764,7 +764,7 @@ export interface paths {
         };
         /**
          * One entity: names, neighbours, and its mentions by when they happened
-         * @description Who and what memories speak of, and what is said between them.
+         * @description The people and things that memories mention, and the relations between them.
          */
         get: operations["show_entity"];
         put?: never;
@@ -786,7 +786,7 @@ export interface paths {
         put?: never;
         /**
          * Make another entity's names stand for this one
-         * @description Who and what memories speak of, and what is said between them.
+         * @description The people and things that memories mention, and the relations between them.
          */
         post: operations["merge_entities"];
         delete?: never;
@@ -806,7 +806,7 @@ export interface paths {
         put?: never;
         /**
          * Take names or mentions off an entity, which become one of their own
-         * @description Who and what memories speak of, and what is said between them.
+         * @description The people and things that memories mention, and the relations between them.
          */
         post: operations["split_entity"];
         delete?: never;
@@ -824,13 +824,13 @@ export interface paths {
         };
         /**
          * The newest erasures and their receipts
-         * @description Forgets memories for good, in the background, and shows the receipts.
+         * @description Erases memories for good, in the background, and returns the receipts.
          */
         get: operations["list_erasures"];
         put?: never;
         /**
          * Forget memories, a session, a speaker or a namespace for good
-         * @description Forgets memories for good, in the background, and shows the receipts.
+         * @description Erases memories for good, in the background, and returns the receipts.
          */
         post: operations["request_erasure"];
         delete?: never;
@@ -848,7 +848,7 @@ export interface paths {
         };
         /**
          * The receipt of one erasure
-         * @description Forgets memories for good, in the background, and shows the receipts.
+         * @description Erases memories for good, in the background, and returns the receipts.
          */
         get: operations["show_erasure"];
         put?: never;
@@ -868,13 +868,13 @@ export interface paths {
         };
         /**
          * The newest evaluations
-         * @description Measures retrieval in the background, and shows and compares what was measured.
+         * @description Measures retrieval in the background, and lists and compares the results.
          */
         get: operations["list_evaluations"];
         put?: never;
         /**
          * Queue an evaluation of a dataset, or of a namespace by its judgements
-         * @description Measures retrieval in the background, and shows and compares what was measured.
+         * @description Measures retrieval in the background, and lists and compares the results.
          */
         post: operations["request_evaluation"];
         delete?: never;
@@ -892,7 +892,7 @@ export interface paths {
         };
         /**
          * One evaluation, with its results if asked for
-         * @description Measures retrieval in the background, and shows and compares what was measured.
+         * @description Measures retrieval in the background, and lists and compares the results.
          */
         get: operations["show_evaluation"];
         put?: never;
@@ -912,7 +912,7 @@ export interface paths {
         };
         /**
          * Two finished evaluations, with a bootstrap interval of every difference
-         * @description Measures retrieval in the background, and shows and compares what was measured.
+         * @description Measures retrieval in the background, and lists and compares the results.
          */
         get: operations["compare_evaluations"];
         put?: never;
@@ -932,13 +932,13 @@ export interface paths {
         };
         /**
          * Training data sets, the newest first
-         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         * @description Data sets for training models, made from a namespace's memories if its policy consents.
          */
         get: operations["list_training_exports"];
         put?: never;
         /**
          * Make, in the background, a data set to train a model on
-         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         * @description Data sets for training models, made from a namespace's memories if its policy consents.
          */
         post: operations["start_training_export"];
         delete?: never;
@@ -956,14 +956,14 @@ export interface paths {
         };
         /**
          * How far a training data set is, and what it holds
-         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         * @description Data sets for training models, made from a namespace's memories if its policy consents.
          */
         get: operations["get_training_export"];
         put?: never;
         post?: never;
         /**
          * Delete the files of a training data set, or end one that is not made yet
-         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         * @description Data sets for training models, made from a namespace's memories if its policy consents.
          */
         delete: operations["delete_training_export"];
         options?: never;
@@ -980,7 +980,7 @@ export interface paths {
         };
         /**
          * A file of a training data set, in TRL's formats, or its manifest
-         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         * @description Data sets for training models, made from a namespace's memories if its policy consents.
          */
         get: operations["read_training_file"];
         put?: never;
@@ -1000,7 +1000,7 @@ export interface paths {
         };
         /**
          * Entities and what is said between them, as nodes and edges
-         * @description Who and what memories speak of, and what is said between them.
+         * @description The people and things that memories mention, and the relations between them.
          */
         get: operations["entity_graph"];
         put?: never;
@@ -1020,13 +1020,13 @@ export interface paths {
         };
         /**
          * Imports, the newest first
-         * @description What other programs exported, taken in by a job.
+         * @description Imports exports of other programs, each in a job.
          */
         get: operations["list_imports"];
         put?: never;
         /**
          * Take in, in the background, what another program exported; what came before does not come again
-         * @description What other programs exported, taken in by a job.
+         * @description Imports exports of other programs, each in a job.
          */
         post: operations["start_import"];
         delete?: never;
@@ -1044,7 +1044,7 @@ export interface paths {
         };
         /**
          * How far an import is, and what came of it
-         * @description What other programs exported, taken in by a job.
+         * @description Imports exports of other programs, each in a job.
          */
         get: operations["get_import"];
         put?: never;
@@ -1066,7 +1066,7 @@ export interface paths {
         put?: never;
         /**
          * End an import; what it has taken in stays
-         * @description What other programs exported, taken in by a job.
+         * @description Imports exports of other programs, each in a job.
          */
         post: operations["cancel_import"];
         delete?: never;
@@ -1086,7 +1086,7 @@ export interface paths {
         put?: never;
         /**
          * Remember one turn, or the messages of a chat
-         * @description Takes in what was said and done.
+         * @description Stores turns and messages as memories.
          */
         post: operations["ingest"];
         delete?: never;
@@ -1106,7 +1106,7 @@ export interface paths {
         put?: never;
         /**
          * Remember up to 1000 turns, all or none
-         * @description Takes in what was said and done.
+         * @description Stores turns and messages as memories.
          */
         post: operations["ingest_batch"];
         delete?: never;
@@ -1124,13 +1124,13 @@ export interface paths {
         };
         /**
          * The newest judgements
-         * @description Marks of hits, which make a namespace's own test set.
+         * @description Relevance marks for hits, which form a test set of the namespace.
          */
         get: operations["list_judgements"];
         put?: never;
         /**
          * Mark memories as relevant to a question, or not
-         * @description Marks of hits, which make a namespace's own test set.
+         * @description Relevance marks for hits, which form a test set of the namespace.
          */
         post: operations["judge"];
         delete?: never;
@@ -1148,21 +1148,21 @@ export interface paths {
         };
         /**
          * The namespace's memories, newest recorded first
-         * @description The memories of a namespace: listed, and changed by a filter.
+         * @description The memories of a namespace: listing them, and changing all that match a filter.
          */
         get: operations["list_memories"];
         put?: never;
         post?: never;
         /**
          * Take all memories that a filter holds for out of retrieval, in the background; it can be undone
-         * @description The memories of a namespace: listed, and changed by a filter.
+         * @description The memories of a namespace: listing them, and changing all that match a filter.
          */
         delete: operations["archive_memories"];
         options?: never;
         head?: never;
         /**
          * Change all memories that a filter holds for, in the background
-         * @description The memories of a namespace: listed, and changed by a filter.
+         * @description The memories of a namespace: listing them, and changing all that match a filter.
          */
         patch: operations["change_memories"];
         trace?: never;
@@ -1176,21 +1176,21 @@ export interface paths {
         };
         /**
          * One memory
-         * @description Memories one by one: look at them, correct them, say what became of them.
+         * @description Single memories: reading, correcting and archiving them, and giving feedback.
          */
         get: operations["get_memory"];
         put?: never;
         post?: never;
         /**
          * Take a memory out of retrieval; it can be restored
-         * @description Memories one by one: look at them, correct them, say what became of them.
+         * @description Single memories: reading, correcting and archiving them, and giving feedback.
          */
         delete: operations["archive_memory"];
         options?: never;
         head?: never;
         /**
          * Correct a memory; its former version is kept
-         * @description Memories one by one: look at them, correct them, say what became of them.
+         * @description Single memories: reading, correcting and archiving them, and giving feedback.
          */
         patch: operations["change_memory"];
         trace?: never;
@@ -1206,7 +1206,7 @@ export interface paths {
         put?: never;
         /**
          * Say that a memory is useful, wrong or outdated
-         * @description Memories one by one: look at them, correct them, say what became of them.
+         * @description Single memories: reading, correcting and archiving them, and giving feedback.
          */
         post: operations["give_feedback"];
         delete?: never;
@@ -1224,7 +1224,7 @@ export interface paths {
         };
         /**
          * What became of a memory: versions, events, links, opinions
-         * @description Memories one by one: look at them, correct them, say what became of them.
+         * @description Single memories: reading, correcting and archiving them, and giving feedback.
          */
         get: operations["get_memory_history"];
         put?: never;
@@ -1246,7 +1246,7 @@ export interface paths {
         put?: never;
         /**
          * Exempt a memory from every sweep
-         * @description Memories one by one: look at them, correct them, say what became of them.
+         * @description Single memories: reading, correcting and archiving them, and giving feedback.
          */
         post: operations["pin_memory"];
         delete?: never;
@@ -1266,7 +1266,7 @@ export interface paths {
         put?: never;
         /**
          * Bring a memory back: from the archive, to a former version, or to hold again
-         * @description Memories one by one: look at them, correct them, say what became of them.
+         * @description Single memories: reading, correcting and archiving them, and giving feedback.
          */
         post: operations["restore_memory"];
         delete?: never;
@@ -1286,7 +1286,7 @@ export interface paths {
         put?: never;
         /**
          * Say what holds instead of a memory; it stays, linked
-         * @description Memories one by one: look at them, correct them, say what became of them.
+         * @description Single memories: reading, correcting and archiving them, and giving feedback.
          */
         post: operations["supersede_memory"];
         delete?: never;
@@ -1306,7 +1306,7 @@ export interface paths {
         put?: never;
         /**
          * Let sweeps archive a memory again
-         * @description Memories one by one: look at them, correct them, say what became of them.
+         * @description Single memories: reading, correcting and archiving them, and giving feedback.
          */
         post: operations["unpin_memory"];
         delete?: never;
@@ -1324,7 +1324,7 @@ export interface paths {
         };
         /**
          * How far a change of many memories is
-         * @description Changes of many memories: how far they are, and back.
+         * @description Changes of many memories: their progress, and undoing them.
          */
         get: operations["get_bulk_change"];
         put?: never;
@@ -1346,7 +1346,7 @@ export interface paths {
         put?: never;
         /**
          * Bring back the memories that a bulk change has archived, in the background
-         * @description Changes of many memories: how far they are, and back.
+         * @description Changes of many memories: their progress, and undoing them.
          */
         post: operations["undo_bulk_change"];
         delete?: never;
@@ -1364,7 +1364,7 @@ export interface paths {
         };
         /**
          * All memories that meet what is wanted, as a file that is made while it is sent
-         * @description All memories of a namespace as a file.
+         * @description Exports all memories of a namespace as a file.
          */
         get: operations["export_memories"];
         put?: never;
@@ -1384,7 +1384,7 @@ export interface paths {
         };
         /**
          * Audit events
-         * @description What MemOS holds and does, for the namespaces that the key reaches.
+         * @description Figures and logs of the namespaces that the key reaches.
          */
         get: operations["ops_audit"];
         put?: never;
@@ -1404,7 +1404,7 @@ export interface paths {
         };
         /**
          * Session summaries, every version
-         * @description What MemOS holds and does, for the namespaces that the key reaches.
+         * @description Figures and logs of the namespaces that the key reaches.
          */
         get: operations["ops_condensations"];
         put?: never;
@@ -1424,7 +1424,7 @@ export interface paths {
         };
         /**
          * Context packs that were handed over
-         * @description What MemOS holds and does, for the namespaces that the key reaches.
+         * @description Figures and logs of the namespaces that the key reaches.
          */
         get: operations["ops_context_packs"];
         put?: never;
@@ -1444,7 +1444,7 @@ export interface paths {
         };
         /**
          * Background jobs, newest first
-         * @description Background jobs: what they do, and what becomes of those that failed.
+         * @description Background jobs: their state, and replaying or discarding failed ones.
          */
         get: operations["list_jobs"];
         put?: never;
@@ -1464,7 +1464,7 @@ export interface paths {
         };
         /**
          * One background job
-         * @description Background jobs: what they do, and what becomes of those that failed.
+         * @description Background jobs: their state, and replaying or discarding failed ones.
          */
         get: operations["show_job"];
         put?: never;
@@ -1486,7 +1486,7 @@ export interface paths {
         put?: never;
         /**
          * Take a failed or queued job out of the way
-         * @description Background jobs: what they do, and what becomes of those that failed.
+         * @description Background jobs: their state, and replaying or discarding failed ones.
          */
         post: operations["discard_job"];
         delete?: never;
@@ -1506,7 +1506,7 @@ export interface paths {
         put?: never;
         /**
          * Queue a failed or discarded job again, with its input
-         * @description Background jobs: what they do, and what becomes of those that failed.
+         * @description Background jobs: their state, and replaying or discarding failed ones.
          */
         post: operations["replay_job"];
         delete?: never;
@@ -1524,7 +1524,7 @@ export interface paths {
         };
         /**
          * Queues, schedules and newest summaries
-         * @description What MemOS holds and does, for the namespaces that the key reaches.
+         * @description Figures and logs of the namespaces that the key reaches.
          */
         get: operations["ops_pipeline"];
         put?: never;
@@ -1544,7 +1544,7 @@ export interface paths {
         };
         /**
          * Registered prompts and tools
-         * @description What MemOS holds and does, for the namespaces that the key reaches.
+         * @description Figures and logs of the namespaces that the key reaches.
          */
         get: operations["ops_procedural"];
         put?: never;
@@ -1564,7 +1564,7 @@ export interface paths {
         };
         /**
          * Totals
-         * @description What MemOS holds and does, for the namespaces that the key reaches.
+         * @description Figures and logs of the namespaces that the key reaches.
          */
         get: operations["ops_stats"];
         put?: never;
@@ -1584,12 +1584,12 @@ export interface paths {
         };
         /**
          * The policy in force, and where each value comes from
-         * @description What governs a namespace.
+         * @description The policy of a namespace.
          */
         get: operations["get_policy"];
         /**
          * Set the namespace's own policy
-         * @description What governs a namespace.
+         * @description The policy of a namespace.
          */
         put: operations["put_policy"];
         post?: never;
@@ -1610,7 +1610,7 @@ export interface paths {
         put?: never;
         /**
          * Put memories under a legal hold, or set when they expire
-         * @description What governs a namespace.
+         * @description The policy of a namespace.
          */
         post: operations["exempt_from_policy"];
         delete?: never;
@@ -1630,7 +1630,7 @@ export interface paths {
         put?: never;
         /**
          * What a change would archive and delete now; nothing is written
-         * @description What governs a namespace.
+         * @description The policy of a namespace.
          */
         post: operations["preview_policy"];
         delete?: never;
@@ -1648,7 +1648,7 @@ export interface paths {
         };
         /**
          * What the gate kept apart, newest first
-         * @description What the gate kept apart. A key that only reads never sees it: agents are what it is kept from.
+         * @description Texts that the gate quarantined. Keys that only read never see them, because agents must not.
          */
         get: operations["list_quarantine"];
         put?: never;
@@ -1668,7 +1668,7 @@ export interface paths {
         };
         /**
          * One of them, with its text
-         * @description What the gate kept apart. A key that only reads never sees it: agents are what it is kept from.
+         * @description Texts that the gate quarantined. Keys that only read never see them, because agents must not.
          */
         get: operations["get_quarantined"];
         put?: never;
@@ -1690,7 +1690,7 @@ export interface paths {
         put?: never;
         /**
          * Delete its text; that it was there, and why, stays
-         * @description What the gate kept apart. A key that only reads never sees it: agents are what it is kept from.
+         * @description Texts that the gate quarantined. Keys that only read never see them, because agents must not.
          */
         post: operations["discard_quarantined"];
         delete?: never;
@@ -1710,7 +1710,7 @@ export interface paths {
         put?: never;
         /**
          * Make it the memory or document that it would have been
-         * @description What the gate kept apart. A key that only reads never sees it: agents are what it is kept from.
+         * @description Texts that the gate quarantined. Keys that only read never see them, because agents must not.
          */
         post: operations["release_quarantined"];
         delete?: never;
@@ -1730,7 +1730,7 @@ export interface paths {
         put?: never;
         /**
          * Bring back the memories that answer a question
-         * @description Brings back what a question needs.
+         * @description Retrieves the memories and the context that a question needs.
          */
         post: operations["query"];
         delete?: never;
@@ -1750,7 +1750,7 @@ export interface paths {
         put?: never;
         /**
          * Records for a knowledge base of Dify
-         * @description Dify's External Knowledge API: a knowledge base is a namespace.
+         * @description Dify's External Knowledge API. A knowledge base is a namespace.
          */
         post: operations["retrieval"];
         delete?: never;
@@ -1770,7 +1770,7 @@ export interface paths {
         put?: never;
         /**
          * Find the memories that answer a question, without session or pack
-         * @description Finds memories, and nothing else.
+         * @description Finds memories, without a session or a pack.
          */
         post: operations["search"];
         delete?: never;
@@ -1790,7 +1790,7 @@ export interface paths {
         put?: never;
         /**
          * Find the memories that answer each of up to 50 questions
-         * @description Answers many questions at once, each as if it came alone.
+         * @description Answers many questions at once, each as if it had been sent alone.
          */
         post: operations["search_batch"];
         delete?: never;
@@ -1827,30 +1827,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The sessions of the tree, or the topics of one
-         * @description The tree of a namespace: sessions, their topics, and what belongs to them.
+         * List sessions with their topics
+         * @description Sessions of a namespace and their topics, which are the clusters of its map.
          */
         get: operations["list_tree"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/tree/{node_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * One node of the tree: label, summary, path, what is below it, and its memories
-         * @description The tree of a namespace: sessions, their topics, and what belongs to them.
-         */
-        get: operations["show_tree_node"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1869,8 +1849,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have the tree made anew in the background; a policy that keeps none is a 409
-         * @description The tree of a namespace: sessions, their topics, and what belongs to them.
+         * Find the topics anew in the background
+         * @description Sessions of a namespace and their topics, which are the clusters of its map.
          */
         post: operations["rebuild_tree"];
         delete?: never;
@@ -1890,7 +1870,7 @@ export interface paths {
         put?: never;
         /**
          * Announce a file that comes in parts, to be imported or loaded
-         * @description Files that are too large for one request. Whoever began an upload may send its parts and use it.
+         * @description Files that are too large for one request. Only the caller who began an upload may send its parts and use it.
          */
         post: operations["start_upload"];
         delete?: never;
@@ -1908,14 +1888,14 @@ export interface paths {
         };
         /**
          * Which parts of an upload are here
-         * @description Files that are too large for one request. Whoever began an upload may send its parts and use it.
+         * @description Files that are too large for one request. Only the caller who began an upload may send its parts and use it.
          */
         get: operations["get_upload"];
         put?: never;
         post?: never;
         /**
          * Delete an upload that nothing uses
-         * @description Files that are too large for one request. Whoever began an upload may send its parts and use it.
+         * @description Files that are too large for one request. Only the caller who began an upload may send its parts and use it.
          */
         delete: operations["delete_upload"];
         options?: never;
@@ -1933,7 +1913,7 @@ export interface paths {
         get?: never;
         /**
          * Send a part of a file; one that is sent again takes its place
-         * @description The parts of these files.
+         * @description The parts of an uploaded file.
          */
         put: operations["send_upload_part"];
         post?: never;
@@ -1952,7 +1932,7 @@ export interface paths {
         };
         /**
          * Calls of models, their tokens and cost
-         * @description What calls of models took and cost, for the namespaces that the key reaches.
+         * @description Tokens and cost of model calls, for the namespaces that the key reaches.
          */
         get: operations["list_usage"];
         put?: never;
@@ -2064,13 +2044,13 @@ export interface paths {
         };
         /**
          * Webhooks, newest first
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         get: operations["list_webhooks"];
         put?: never;
         /**
          * Have an address told of what happens from now on
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         post: operations["create_webhook"];
         delete?: never;
@@ -2088,21 +2068,21 @@ export interface paths {
         };
         /**
          * One webhook
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         get: operations["show_webhook"];
         put?: never;
         post?: never;
         /**
          * Delete a webhook and its log
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         delete: operations["delete_webhook"];
         options?: never;
         head?: never;
         /**
          * Change a webhook, or enable it again
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         patch: operations["change_webhook"];
         trace?: never;
@@ -2116,7 +2096,7 @@ export interface paths {
         };
         /**
          * What a webhook was told, newest first
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         get: operations["list_deliveries"];
         put?: never;
@@ -2138,7 +2118,7 @@ export interface paths {
         put?: never;
         /**
          * Send one delivery again, under the same id
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         post: operations["replay_delivery"];
         delete?: never;
@@ -2158,7 +2138,7 @@ export interface paths {
         put?: never;
         /**
          * Send all deliveries again that failed for good
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         post: operations["replay_failed_deliveries"];
         delete?: never;
@@ -2178,7 +2158,7 @@ export interface paths {
         put?: never;
         /**
          * A new secret; the former one signs as well for a while
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         post: operations["rotate_webhook_secret"];
         delete?: never;
@@ -2198,7 +2178,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test event; the log of deliveries shows what came of it
-         * @description Addresses that are told of what happens in a namespace, and the log of what they were told.
+         * @description Addresses to which the events of a namespace are sent, and the log of deliveries.
          */
         post: operations["test_webhook"];
         delete?: never;
@@ -2218,7 +2198,7 @@ export interface paths {
         put?: never;
         /**
          * Say why a memory did not come back for a question, or where it did
-         * @description Says why a memory did not come back.
+         * @description Explains why a memory was not returned.
          */
         post: operations["why"];
         delete?: never;
@@ -2247,7 +2227,7 @@ export interface components {
             /** @description The memories that it will hold */
             memory_ids: string[];
         };
-        /** @description What of the cube's prefix is to be computed, and by what. */
+        /** @description A cache of the cube's prefix to compute, and the engine for it. */
         ActivationBuildRequest: {
             /**
              * @description `llamacpp` makes answers faster by itself; a file of `transformers` is for programs of your own
@@ -2335,7 +2315,7 @@ export interface components {
          * @enum {string}
          */
         ActivationCacheStateEnum: "building" | "ready" | "stale";
-        /** @description What the caches were worth, by the ledger of calls of llama.cpp that answered. */
+        /** @description The benefit of the caches, from the ledger of llama.cpp's successful calls. */
         ActivationFigures: {
             /** @description Of the last so many days */
             days: number;
@@ -2544,7 +2524,7 @@ export interface components {
             /** @description What did not work fully; `namespace_unknown`: there is no such namespace, and none was made */
             degraded: components["schemas"]["DegradationEnum"][];
         };
-        /** @description Which memories: those of the namespace for which the filter holds, or all of them. */
+        /** @description The memories to archive: those of the namespace that match the filter, or all of them. */
         ArchiveWhereRequest: {
             /** @description Why, for the audit log */
             reason: string;
@@ -2563,7 +2543,7 @@ export interface components {
              */
             dry_run?: boolean;
         };
-        /** @description The memory's standing after the change. */
+        /** @description The state of the memory after the change. */
         Archived: {
             /** Format: uuid */
             id: string;
@@ -2784,7 +2764,7 @@ export interface components {
         AuditList: {
             events: components["schemas"]["AuditEvent"][];
         };
-        /** @description A question of a batch. What it leaves out is taken from `defaults`. */
+        /** @description A question of a batch. Fields that are left out are taken from `defaults`. */
         BatchQuestionRequest: {
             /** @description Needed where `defaults` has none */
             namespace?: string;
@@ -2826,38 +2806,6 @@ export interface components {
         };
         /** @enum {unknown} */
         BlankEnum: "";
-        Branch: {
-            /**
-             * Format: uuid
-             * @description For the filter `topic_id`
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description Of a topic, the node of its session
-             */
-            parent_id: string | null;
-            level: components["schemas"]["TopicLevelEnum"];
-            session_id: string;
-            /** @description The words that tell it from others, or a document's title; empty until it is named */
-            label: string;
-            /** @description Sentences of its memories, three at most */
-            summary: components["schemas"]["SummarySentence"][];
-            /** @description The memories that label and summary are quoted from */
-            sources: string[];
-            /** @description Those below it that hold now */
-            memories: number;
-            /** @description Of a session; of a topic 0 */
-            topics: number;
-            /** @description Its label and summary are chosen anew soon */
-            stale: boolean;
-            /** Format: date-time */
-            updated_at: string;
-            /** @description With `depth` 2, the first topics of a session; else none */
-            children: components["schemas"]["Topic"][];
-            /** @description Where GET /v1/tree?parent= goes on with the `children`; null: these are all */
-            children_cursor: string | null;
-        };
         Breakpoint: {
             section: components["schemas"]["PackSectionEnum"];
             /** @description Code points of the text up to the section's end */
@@ -2922,7 +2870,7 @@ export interface components {
             /** @description Whether there is more to read at once */
             has_more: boolean;
         };
-        /** @description The memory's standing after the change. */
+        /** @description The state of the memory after the change. */
         Changed: {
             /** Format: uuid */
             id: string;
@@ -2976,7 +2924,7 @@ export interface components {
             /** @description Why, the strongest first */
             reasons?: components["schemas"]["Reason"][];
         };
-        /** @description What is said in a session, to be answered from memory and remembered: either `message` or `messages`. */
+        /** @description A message in a session, given as `message` or `messages`, to be answered from memory and remembered. */
         ChatRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -3016,7 +2964,7 @@ export interface components {
             /** @description Instead of `message`: what is new in the session, the user's question last. All of it is remembered */
             messages?: components["schemas"]["MessageRequest"][];
         };
-        /** @description Whose a memory is, where a question names `cubes`. */
+        /** @description The origin of a memory, if a question names `cubes`. */
         Chunk: {
             /** @description Where it is from, if `cubes` were named */
             namespace?: string;
@@ -3040,7 +2988,7 @@ export interface components {
             retired_statements: number[][];
             metadata: components["schemas"]["HitMetadata"];
         };
-        /** @description Whose a memory is, where a question names `cubes`. */
+        /** @description The origin of a memory, if a question names `cubes`. */
         Citation: {
             /** @description Where it is from, if `cubes` were named */
             namespace?: string;
@@ -3227,7 +3175,7 @@ export interface components {
             /** @description More than 1,000 characters are kept as a document */
             content: string;
         };
-        /** @description All that was found; `text` is for the agent's prompt, `manifest` says what of it the text holds. */
+        /** @description Everything that was found. `text` is for the agent's prompt; `manifest` says which items it holds. */
         ContextPack: {
             /** @description memos.context_pack.v1 */
             schema: string;
@@ -3279,7 +3227,7 @@ export interface components {
             /** @description Bytes of their texts, estimated from the newest 1,000 */
             text_bytes: number;
         };
-        /** @description A namespace's memories as a cube. */
+        /** @description A cube to be made of a namespace's memories. */
         CubeCreateRequest: {
             namespace: string;
             name: string;
@@ -3387,11 +3335,6 @@ export interface components {
                  */
                 preferences?: "off" | "rules" | "model";
                 /**
-                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
-                 * @enum {string}
-                 */
-                tree?: "off" | "browse" | "rank";
-                /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
                  */
@@ -3461,7 +3404,11 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
-        /** @description What a dump holds beside memories, sessions, summaries, documents, entities, prompts, tools and policies. */
+        /**
+         * @description Optional contents of a dump.
+         *
+         *     Memories, sessions, summaries, documents, entities, prompts, tools and policies are always included.
+         */
         CubeDumpRequest: {
             /**
              * @description So that they need not be made anew
@@ -3606,7 +3553,7 @@ export interface components {
             cubes: components["schemas"]["Cube"][];
             next_cursor: string | null;
         };
-        /** @description A cube's file, or the zipped folder of a cube of MemTensor's MemOS, and how it is loaded. */
+        /** @description A cube's file, or the zipped folder of a cube from MemTensor's MemOS, and the options for loading it. */
         CubeLoadRequest: {
             /**
              * Format: binary
@@ -3816,7 +3763,7 @@ export interface components {
             /** @description What did not work fully */
             degraded: components["schemas"]["DegradationEnum"][];
         };
-        /** @description What belongs to the verdict; the others are absent. */
+        /** @description Details of the verdict. Fields that do not concern it are absent. */
         DiagnosisDetails: {
             /** @description How many candidates there were */
             considered?: number;
@@ -4210,7 +4157,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description The parts of a candidate's score: the shares of the arms and signals sum to it. */
+        /** @description The parts of a candidate's score, which is the sum of the shares of the arms and signals. */
         Dropped: {
             arms: components["schemas"]["Arms"];
             /** @description By name, those that say something */
@@ -4396,7 +4343,7 @@ export interface components {
          * @enum {string}
          */
         ErasureReceiptStatusEnum: "queued" | "running" | "waiting" | "finished" | "failed" | "dry_run";
-        /** @description Selects the memories to delete for good: exactly one of memory_ids, session_id, speaker and whole_namespace. */
+        /** @description The memories to erase, selected by exactly one of memory_ids, session_id, speaker and whole_namespace. */
         ErasureRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -4424,7 +4371,7 @@ export interface components {
              */
             dry_run?: boolean;
         };
-        /** @description Every error of every route. */
+        /** @description The error shape of every route. */
         Error: {
             error: components["schemas"]["ErrorBody"];
         };
@@ -4490,7 +4437,7 @@ export interface components {
             groups: string[];
             arms: boolean;
         };
-        /** @description What to evaluate: either a dataset or a namespace by its own judgements. */
+        /** @description An evaluation of a dataset, or of a namespace by its own judgements. */
         EvaluationRequest: {
             /** @description A folder in `datasets` of the server's data folder */
             dataset?: string;
@@ -4622,7 +4569,7 @@ export interface components {
             /** @description Those that were as wanted already do not count */
             changed: number;
         };
-        /** @description Exempts memories from the policy: give legal_hold, expires_at or both. */
+        /** @description Memories to exempt from the policy by a legal hold, an expiry date, or both. */
         ExemptionRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -4636,7 +4583,7 @@ export interface components {
             expires_at?: string | null;
             reason: string;
         };
-        /** @description The parts of a candidate's score: the shares of the arms and signals sum to it. */
+        /** @description The parts of a candidate's score, which is the sum of the shares of the arms and signals. */
         Explanation: {
             arms: components["schemas"]["Arms"];
             /** @description By name, those that say something */
@@ -4670,7 +4617,7 @@ export interface components {
          * @enum {string}
          */
         FeedbackEnum: "useful" | "wrong" | "outdated";
-        /** @description An opinion; it replaces the former one of the same key. */
+        /** @description An opinion on a memory. It replaces the previous one by the same key. */
         FeedbackRequest: {
             kind: components["schemas"]["FeedbackEnum"];
             /** @default  */
@@ -4741,12 +4688,10 @@ export interface components {
                 ne?: "said" | "answered" | "episode" | "document" | "fact" | "preference";
                 in?: ("said" | "answered" | "episode" | "document" | "fact" | "preference")[];
             };
-            topic_id?: string | {
-                /** Format: uuid */
-                eq?: string;
-                /** Format: uuid */
-                ne?: string;
-                in?: string[];
+            topic_id?: number | {
+                eq?: number;
+                ne?: number;
+                in?: number[];
             };
             importance?: number | {
                 eq?: number;
@@ -4815,7 +4760,7 @@ export interface components {
                 exists?: boolean;
             };
         };
-        /** @description Medians in milliseconds, loading included; null without such calls. */
+        /** @description Median time to the first token in milliseconds, loading included. It is null without such calls. */
         FirstToken: {
             /** @description The model had the prefix */
             hit: number | null;
@@ -4907,7 +4852,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
-        /** @description Whose a memory is, where a question names `cubes`. */
+        /** @description The origin of a memory, if a question names `cubes`. */
         Hit: {
             /** @description Where it is from, if `cubes` were named */
             namespace?: string;
@@ -4933,7 +4878,7 @@ export interface components {
             /** @description Of a search of several cubes, `rank` and `final` are those within the cube */
             explanation: components["schemas"]["Explanation"];
         };
-        /** @description The client's own metadata (`document`: of a document's chunk), and these. */
+        /** @description The client's own metadata (with `document` for a document's chunk), and these fields. */
         HitMetadata: {
             role: components["schemas"]["RoleEnum"];
             speaker: string;
@@ -5070,7 +5015,7 @@ export interface components {
             place: string;
             reason: string;
         };
-        /** @description A file that another program exported, or the zip that it came in. */
+        /** @description Another program's export as a file, or as the zip file that it came in. */
         ImportFileRequest: {
             /** @description Where it goes; left out: the key's default namespace */
             namespace?: string;
@@ -5126,7 +5071,7 @@ export interface components {
          * @enum {string}
          */
         ImportStateEnum: "preview" | "queued" | "running" | "done" | "cancelled" | "failed" | "discarded";
-        /** @description What another program exported: as text, its JSON or lines of `date - memory`, or a file that was uploaded. */
+        /** @description Another program's export, given as text (its JSON, or lines of `date - memory`) or as an uploaded file. */
         ImportTextRequest: {
             /** @description Where it goes; left out: the key's default namespace */
             namespace?: string;
@@ -5157,11 +5102,11 @@ export interface components {
              */
             preview?: boolean;
         };
-        /** @description Turns to remember together: all or none. */
+        /** @description Turns to remember together: all of them or none. */
         IngestBatchRequest: {
             items: components["schemas"]["IngestRequest"][];
         };
-        /** @description One turn to remember, or the messages of a chat: either `text` or `messages`. */
+        /** @description A turn to remember, or the messages of a chat: either `text` or `messages`. */
         IngestRequest: {
             /** @description The tenant it belongs to; left out: the key's default namespace */
             namespace?: string;
@@ -5333,7 +5278,7 @@ export interface components {
         JudgementList: {
             judgements: components["schemas"]["Judgement"][];
         };
-        /** @description Marks of one question's hits: all are kept, or none. */
+        /** @description Relevance marks for the hits of a question. Either all of them are stored or none. */
         JudgementsRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -5341,7 +5286,7 @@ export interface components {
             query: string;
             marks: components["schemas"]["MarkRequest"][];
         };
-        /** @description As Dify's External Knowledge API has it, beside the error that every route has. */
+        /** @description An error in the form of Dify's External Knowledge API, together with the error that every route has. */
         KnowledgeError: {
             /** @description 1001: no key, or not as `Bearer`; 1002: the key is not valid or may not read; 2001: no such namespace within its reach; else the HTTP status */
             error_code?: number;
@@ -5356,7 +5301,7 @@ export interface components {
             /** Format: double */
             score: number;
         };
-        /** @description What a newer memory says in the place of words of this one. */
+        /** @description The text with which a newer memory replaces words of this one. */
         Later: {
             /**
              * Format: uuid
@@ -5416,7 +5361,7 @@ export interface components {
          * @enum {string}
          */
         LogicalOperatorEnum: "and" | "or";
-        /** @description The account of which item the text holds, and why not the rest. */
+        /** @description An account of the items that the text holds, and of why others were left out. */
         Manifest: {
             tokenizer: string;
             /** @description null: no limit */
@@ -5542,7 +5487,7 @@ export interface components {
          * @enum {string}
          */
         MemoryStateEnum: "active" | "archived";
-        /** @description The entity whose names go over. */
+        /** @description The entity whose names are moved to the one in the path. */
         MergeRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -5575,7 +5520,7 @@ export interface components {
             /** @description Which message: messages[0] */
             field: string;
         };
-        /** @description A message as chat SDKs have it. What else it holds, such as tool_calls, is not read. */
+        /** @description A message as chat SDKs send it. Other fields, such as tool_calls, are ignored. */
         MessageRequest: {
             role: components["schemas"]["RoleNameEnum"];
             /** @description What it says: a text of up to 20,000 characters, or parts, of which those of type text are joined. A message without text, as one that only calls tools, is skipped */
@@ -5591,7 +5536,7 @@ export interface components {
             comparison_operator: components["schemas"]["ComparisonOperatorEnum"];
             value?: string | number | (string | number)[] | null;
         };
-        /** @description Which memories are searched, as Dify says it. */
+        /** @description The memories to search, in Dify's form. */
         MetadataConditionRequest: {
             /** @default and */
             logical_operator?: components["schemas"]["LogicalOperatorEnum"];
@@ -5712,7 +5657,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description What is to be different; what is left out stays. */
+        /** @description The cube's new values. Fields that are left out stay as they are. */
         PatchedCubeChangeRequest: {
             name?: string;
             description?: string;
@@ -5782,11 +5727,6 @@ export interface components {
                  */
                 preferences?: "off" | "rules" | "model";
                 /**
-                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
-                 * @enum {string}
-                 */
-                tree?: "off" | "browse" | "rank";
-                /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
                  */
@@ -5852,7 +5792,7 @@ export interface components {
                 };
             };
         };
-        /** @description Which memories, and what is to be different; what is left out stays as it is. */
+        /** @description The memories to change, and their new values. Fields that are left out stay as they are. */
         PatchedEditWhereRequest: {
             /** @description Why, for the audit log */
             reason?: string;
@@ -5895,7 +5835,7 @@ export interface components {
             /** @description true: exempt them from every sweep */
             pinned?: boolean;
         };
-        /** @description The fields to change; a field that is left out stays as it is. */
+        /** @description The fields to change. Fields that are left out stay as they are. */
         PatchedMemoryChangeRequest: {
             /** @description Why, for the audit log */
             reason?: string;
@@ -5918,7 +5858,7 @@ export interface components {
             /** @description true: takes it off the review list */
             reviewed?: boolean;
         };
-        /** @description What is to be different; what is left out stays. */
+        /** @description The user's new values. Fields that are left out stay as they are. */
         PatchedUserChangeRequest: {
             name?: string;
             display_name?: string;
@@ -5939,7 +5879,7 @@ export interface components {
             /** @description Those besides its own; those that the key does not reach stay as they are */
             namespaces?: string[];
         };
-        /** @description What is left out stays as it is. */
+        /** @description The webhook's new values. Fields that are left out stay as they are. */
         PatchedWebhookChangeRequest: {
             url?: string;
             /** @description What it is told of; empty: all. `memory.added` (a turn was remembered, or facts were read in turns), `memory.changed` (its text, metadata or standing is another), `memory.superseded` (it, or a part of it, holds no longer), `memory.reinstated` (it, or a part of it, holds again), `memory.archived` (it was taken out of retrieval), `memory.restored` (it was brought back into retrieval), `memory.erased` (memories were removed for good), `memory.quarantined` (the gate keeps a text apart), `memory.conflict` (two memories cannot both hold), `document.added` (a document was taken in, or a new version of it), `document.deleted` (a document and its chunks were removed), `session.reset` (all of a session was removed), `summary.made` (a session has a new summary), `job.failed` (background work was given up), `budget.reached` (calls of models have reached a limit) */
@@ -5948,12 +5888,6 @@ export interface components {
             include_text?: boolean;
             /** @description One that is enabled again is told of what happens from then on */
             enabled?: boolean;
-        };
-        PathStep: {
-            /** Format: uuid */
-            id: string;
-            level: components["schemas"]["TopicLevelEnum"];
-            label: string;
         };
         Pipeline: {
             queues: components["schemas"]["Queue"][];
@@ -6028,11 +5962,6 @@ export interface components {
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
-                /**
-                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
-                 * @enum {string}
-                 */
-                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -6161,11 +6090,6 @@ export interface components {
                  */
                 preferences?: "off" | "rules" | "model";
                 /**
-                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
-                 * @enum {string}
-                 */
-                tree?: "off" | "browse" | "rank";
-                /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
                  */
@@ -6253,7 +6177,7 @@ export interface components {
             /** @description Quarantined texts that would be deleted */
             quarantined: number;
         };
-        /** @description A change that is only tried. */
+        /** @description A change of the policy to try out. Nothing is stored. */
         PolicyPreviewRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -6318,11 +6242,6 @@ export interface components {
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
-                /**
-                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
-                 * @enum {string}
-                 */
-                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -6454,11 +6373,6 @@ export interface components {
                  */
                 preferences?: "off" | "rules" | "model";
                 /**
-                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
-                 * @enum {string}
-                 */
-                tree?: "off" | "browse" | "rank";
-                /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
                  */
@@ -6531,7 +6445,7 @@ export interface components {
             /** @description The first 50 that would be archived, by id */
             memories: components["schemas"]["DueMemory"][];
         };
-        /** @description All that the namespace sets itself: what is left out comes from the environment or the default again. */
+        /** @description All values that the namespace sets itself. Those left out fall back to the environment or the default. */
         PolicyPutRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -6596,11 +6510,6 @@ export interface components {
                  * @enum {string}
                  */
                 preferences?: "off" | "rules" | "model";
-                /**
-                 * @description browse: the worker keeps the topics of each session, to look through and to filter by; rank: they take part in searches, too.
-                 * @enum {string}
-                 */
-                tree?: "off" | "browse" | "rank";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
@@ -6735,7 +6644,7 @@ export interface components {
             preferences: components["schemas"]["ProfileLine"][];
             next_cursor: string | null;
         };
-        /** @description A preference: a memory of the kind `preference`, to be corrected or archived as any other. */
+        /** @description A preference: a memory of the kind `preference`, which can be corrected or archived like any other. */
         ProfileLine: {
             /** Format: uuid */
             memory_id: string;
@@ -6952,7 +6861,7 @@ export interface components {
              */
             lean?: boolean;
         };
-        /** @description A question to a namespace's memory that is to be answered, not only looked up. */
+        /** @description A question to be answered from a namespace's memories, not only looked up. */
         QuestionRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -7017,7 +6926,7 @@ export interface components {
             /** @description In a sentence, without the text */
             says: string;
         };
-        /** @description The reason of a change, which is kept in the audit log. */
+        /** @description The reason for a change, which is kept in the audit log. */
         ReasonRequest: {
             /** @description Why, for the audit log */
             reason: string;
@@ -7107,7 +7016,7 @@ export interface components {
             reasons: components["schemas"]["Reason"][];
             role: components["schemas"]["RoleEnum"];
         };
-        /** @description Whose document is to be read anew. */
+        /** @description The namespace of the document to parse again. */
         ReparseRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -7134,7 +7043,7 @@ export interface components {
             /** @description `namespace_unknown`: there is no such namespace */
             degraded: components["schemas"]["DegradationEnum"][];
         };
-        /** @description Empties a session. Without `confirm` it is refused. */
+        /** @description A session to empty. Without `confirm` the request is refused. */
         ResetRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -7152,7 +7061,7 @@ export interface components {
              */
             clear_audit?: boolean;
         };
-        /** @description A restoration; without a version, from the archive. */
+        /** @description A restoration: from the archive, or to an earlier version. */
         RestoreRequest: {
             /** @description Why, for the audit log */
             reason: string;
@@ -7169,7 +7078,7 @@ export interface components {
             /** @description Only these retired parts of it hold again, named by where each starts in its text */
             statements?: number[];
         };
-        /** @description A statement of the memory that no longer holds: it is not searched and not returned. */
+        /** @description A statement of the memory that no longer holds, so it is neither searched nor returned. */
         Retired: {
             start: number;
             end: number;
@@ -7200,7 +7109,7 @@ export interface components {
              */
             withdrawn_at: string | null;
         };
-        /** @description A question as Dify's External Knowledge API sends it. */
+        /** @description A question in the form of Dify's External Knowledge API. */
         RetrievalRequest: {
             /** @description The namespace */
             knowledge_id: string;
@@ -7370,13 +7279,13 @@ export interface components {
             /** @description Cubes that are searched as well: the key's own, and those shared with whose key it is */
             cubes?: string[];
         };
-        /** @description Up to 50 questions, each to a namespace of its own. */
+        /** @description Up to 50 questions, each with its own namespace. */
         SearchBatchRequest: {
             /** @description Each with the fields of POST /v1/search */
             questions: (components["schemas"]["BatchQuestionRequest"] | unknown)[];
             defaults?: components["schemas"]["SearchDefaultsRequest"];
         };
-        /** @description What holds for every question that does not say otherwise. */
+        /** @description Defaults for the questions of a batch. */
         SearchDefaultsRequest: {
             /** @description Needed where `defaults` has none */
             namespace?: string;
@@ -7415,7 +7324,7 @@ export interface components {
              */
             min_relevance?: number | null;
         };
-        /** @description What POST /v1/search would have answered to the question. */
+        /** @description The answer that POST /v1/search would have given to the question. */
         SearchOutcome: {
             /** @description 200, or the status of its error */
             status: number;
@@ -7438,13 +7347,22 @@ export interface components {
             inserted: number;
             memory_ids: string[];
         };
+        SessionTopics: {
+            session_id: string;
+            /** @description The title of a document; empty for other sessions */
+            title: string;
+            /** @description Active memories of the session that have a topic */
+            memories: number;
+            /** @description The largest first */
+            topics: components["schemas"]["Topic"][];
+        };
         /**
          * @description * `read` - Read
          *     * `write` - Write
          * @enum {string}
          */
         ShareLevelEnum: "read" | "write";
-        /** @description With whom a cube is to be shared, named by its id or by one of its keys. */
+        /** @description The user to share a cube with, named by id or by one of the user's keys. */
         ShareRequest: {
             /** Format: uuid */
             user_id?: string;
@@ -7495,7 +7413,7 @@ export interface components {
          * @enum {string}
          */
         SourceEnum: "hot" | "cold";
-        /** @description What is taken off the entity: names, or single mentions. */
+        /** @description The names or single mentions to split off the entity. */
         SplitRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -7568,13 +7486,7 @@ export interface components {
             /** Format: double */
             half_life_days: number;
         };
-        SummarySentence: {
-            /** @description A sentence as its memory says it */
-            text: string;
-            /** Format: uuid */
-            memory_id: string;
-        };
-        /** @description The memory that holds instead: an existing one, or a text that becomes one. */
+        /** @description The memory that replaces this one: an existing memory, or a text that becomes one. */
         SupersedeRequest: {
             /** @description Why, for the audit log */
             reason: string;
@@ -7648,7 +7560,7 @@ export interface components {
             /** @description A person has said which entity it is */
             pinned: boolean;
         };
-        /** @description A memory as it is told: in the window, or with every question. */
+        /** @description A memory as it is given to the reader, either in the window or with every question. */
         Told: {
             /** Format: uuid */
             memory_id: string;
@@ -7660,7 +7572,7 @@ export interface components {
             /** @description true: it may try to steer its reader, to whom it is a quotation */
             suspected?: boolean;
         };
-        /** @description What happened, as webhooks and the feed tell it. */
+        /** @description An event, as webhooks and the feed send it. */
         ToldEvent: {
             /** Format: uuid */
             id: string;
@@ -7702,73 +7614,13 @@ export interface components {
          */
         ToolTypeEnum: "http_api" | "function";
         Topic: {
-            /**
-             * Format: uuid
-             * @description For the filter `topic_id`
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description Of a topic, the node of its session
-             */
-            parent_id: string | null;
-            level: components["schemas"]["TopicLevelEnum"];
-            session_id: string;
-            /** @description The words that tell it from others, or a document's title; empty until it is named */
+            /** @description For the filter `topic_id`; the numbers stay the same until the topics are found anew */
+            topic_id: number;
+            /** @description Words of its memories that tell it from the other topics */
             label: string;
-            /** @description Sentences of its memories, three at most */
-            summary: components["schemas"]["SummarySentence"][];
-            /** @description The memories that label and summary are quoted from */
-            sources: string[];
-            /** @description Those below it that hold now */
+            /** @description Active memories of the session in this topic */
             memories: number;
-            /** @description Of a session; of a topic 0 */
-            topics: number;
-            /** @description Its label and summary are chosen anew soon */
-            stale: boolean;
-            /** Format: date-time */
-            updated_at: string;
         };
-        TopicDetail: {
-            /**
-             * Format: uuid
-             * @description For the filter `topic_id`
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description Of a topic, the node of its session
-             */
-            parent_id: string | null;
-            level: components["schemas"]["TopicLevelEnum"];
-            session_id: string;
-            /** @description The words that tell it from others, or a document's title; empty until it is named */
-            label: string;
-            /** @description Sentences of its memories, three at most */
-            summary: components["schemas"]["SummarySentence"][];
-            /** @description The memories that label and summary are quoted from */
-            sources: string[];
-            /** @description Those below it that hold now */
-            memories: number;
-            /** @description Of a session; of a topic 0 */
-            topics: number;
-            /** @description Its label and summary are chosen anew soon */
-            stale: boolean;
-            /** Format: date-time */
-            updated_at: string;
-            /** @description With `depth` 2, the first topics of a session; else none */
-            children: components["schemas"]["Topic"][];
-            /** @description Where GET /v1/tree?parent= goes on with the `children`; null: these are all */
-            children_cursor: string | null;
-            /** @description From the session down to the node itself */
-            path: components["schemas"]["PathStep"][];
-        };
-        /**
-         * @description * `session` - Session
-         *     * `topic` - Topic
-         * @enum {string}
-         */
-        TopicLevelEnum: "session" | "topic";
         TrainingDataset: {
             /**
              * Format: uuid
@@ -7869,28 +7721,19 @@ export interface components {
         };
         Tree: {
             /**
-             * @description The namespace's policy: `off` keeps no tree
-             *
-             *     * `off` - Off
-             *     * `browse` - Browse
-             *     * `rank` - Rank
+             * Format: date-time
+             * @description When memories were last given topics; null: never, POST /v1/tree/rebuild does it
              */
-            use: components["schemas"]["UseEnum"];
-            /** @description false: it is being made, and lacks memories */
+            placed_at: string | null;
+            /** @description false: memories that came later, or that are beyond the map's 10,000, are missing */
             complete: boolean;
-            nodes: components["schemas"]["Branch"][];
-            next_cursor: string | null;
-        };
-        TreeNode: {
-            node: components["schemas"]["TopicDetail"];
-            /** @description In the order in which they were recorded */
-            memories: components["schemas"]["Memory"][];
+            sessions: components["schemas"]["SessionTopics"][];
             next_cursor: string | null;
         };
         TreeRebuildAnswer: {
             /**
              * Format: uuid
-             * @description GET /v1/ops/jobs/{job_id} says what becomes of it
+             * @description GET /v1/ops/jobs/{job_id} shows how the job is going
              */
             job_id: string;
         };
@@ -7898,7 +7741,7 @@ export interface components {
             /** @description Left out: the key's default namespace */
             namespace?: string;
         };
-        /** @description The sources of a summary, as far as they are known for its kind. */
+        /** @description The sources of a summary, as far as its kind records them. */
         TriggerDetails: {
             source?: string;
             /** @description Rolled on from the former summary, or from the start */
@@ -7991,7 +7834,7 @@ export interface components {
             usage: components["schemas"]["UsageTotal"][];
             next_cursor: string | null;
         };
-        /** @description Calls that agree in the groups that were asked for; other groups are absent. null: of no key or namespace. */
+        /** @description Calls of models, summed by the requested groups; other groups are absent. null: without a key or namespace. */
         UsageTotal: {
             /** Format: date */
             day?: string;
@@ -8021,13 +7864,6 @@ export interface components {
              */
             cost_usd: number;
         };
-        /**
-         * @description * `off` - Off
-         *     * `browse` - Browse
-         *     * `rank` - Rank
-         * @enum {string}
-         */
-        UseEnum: "off" | "browse" | "rank";
         User: {
             /** Format: uuid */
             id: string;
@@ -8078,7 +7914,7 @@ export interface components {
             /** @description Other namespaces that are the user's */
             namespaces?: string[];
         };
-        /** @description To forget a user for good. */
+        /** @description A request to erase a user for good. */
         UserEraseRequest: {
             /** @description Kept on the receipts */
             reason: string;
@@ -8122,7 +7958,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
-        /** @description What is erased of one namespace; GET /v1/erasures/{id} has the whole receipt. */
+        /** @description The part of an erasure in one namespace. GET /v1/erasures/{id} returns the whole receipt. */
         UserErasurePart: {
             /**
              * Format: uuid
@@ -8234,7 +8070,7 @@ export interface components {
             webhooks: components["schemas"]["Webhook"][];
             next_cursor: string | null;
         };
-        /** @description A question, and a memory that might have answered it. */
+        /** @description A question, and a memory that it might have found. */
         WhyRequest: {
             /** @description Left out: the key's default namespace */
             namespace?: string;
@@ -11088,8 +10924,8 @@ export interface operations {
                  *     * `L3` - L3 Entities
                  */
                 tier?: "L1" | "L2" | "L3" | "";
-                /** @description A topic or session of the tree */
-                topic_id?: string | null;
+                /** @description Number of a topic (GET /v1/tree) */
+                topic_id?: number | null;
                 /** @description It happened before */
                 until?: string;
             };
@@ -11705,8 +11541,8 @@ export interface operations {
                  *     * `L3` - L3 Entities
                  */
                 tier?: "L1" | "L2" | "L3" | "";
-                /** @description A topic or session of the tree */
-                topic_id?: string | null;
+                /** @description Number of a topic (GET /v1/tree) */
+                topic_id?: number | null;
                 /** @description It happened before */
                 until?: string;
             };
@@ -12542,16 +12378,12 @@ export interface operations {
             query?: {
                 /** @description `next_cursor` of the page before */
                 cursor?: string;
-                /** @description 2: each session with its first 20 topics as `children` */
-                depth?: number;
                 limit?: number;
                 /**
                  * @description Left out: the key's default namespace
                  * @example demo
                  */
                 namespace?: string;
-                /** @description The node of a session: its topics; without it, the sessions */
-                parent?: string;
                 /** @description Only this session */
                 session_id?: string;
             };
@@ -12567,45 +12399,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Tree"];
-                };
-            };
-            400: components["responses"]["Error400"];
-            401: components["responses"]["Error401"];
-            403: components["responses"]["Error403"];
-            404: components["responses"]["Error404"];
-            429: components["responses"]["Error429"];
-            431: components["responses"]["Error431"];
-            500: components["responses"]["Error500"];
-            503: components["responses"]["Error503"];
-        };
-    };
-    show_tree_node: {
-        parameters: {
-            query?: {
-                /** @description `next_cursor` of the page before */
-                cursor?: string;
-                /** @description Memories of a page */
-                limit?: number;
-                /**
-                 * @description Left out: the key's default namespace
-                 * @example demo
-                 */
-                namespace?: string;
-            };
-            header?: never;
-            path: {
-                node_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TreeNode"];
                 };
             };
             400: components["responses"]["Error400"];

@@ -321,7 +321,6 @@ class Policy(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay]
     preferences: NotRequired[Literal["off", "rules", "model"]]
-    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -687,12 +686,15 @@ Kind = TypedDict(
 )
 
 
+InItem2: TypeAlias = int
+
+
 TopicId = TypedDict(
     "TopicId",
     {
-        "eq": NotRequired[str],
-        "ne": NotRequired[str],
-        "in": NotRequired[list[str]],
+        "eq": NotRequired[int],
+        "ne": NotRequired[int],
+        "in": NotRequired[list[InItem2]],
     },
 )
 
@@ -711,12 +713,15 @@ Importance = TypedDict(
 )
 
 
+InItem3: TypeAlias = str
+
+
 OccurredAt = TypedDict(
     "OccurredAt",
     {
         "eq": NotRequired[str],
         "ne": NotRequired[str],
-        "in": NotRequired[list[InItem]],
+        "in": NotRequired[list[InItem3]],
         "gt": NotRequired[str],
         "gte": NotRequired[str],
         "lt": NotRequired[str],
@@ -730,7 +735,7 @@ CreatedAt = TypedDict(
     {
         "eq": NotRequired[str],
         "ne": NotRequired[str],
-        "in": NotRequired[list[InItem]],
+        "in": NotRequired[list[InItem3]],
         "gt": NotRequired[str],
         "gte": NotRequired[str],
         "lt": NotRequired[str],
@@ -744,7 +749,7 @@ UpdatedAt = TypedDict(
     {
         "eq": NotRequired[str],
         "ne": NotRequired[str],
-        "in": NotRequired[list[InItem]],
+        "in": NotRequired[list[InItem3]],
         "gt": NotRequired[str],
         "gte": NotRequired[str],
         "lt": NotRequired[str],
@@ -766,7 +771,7 @@ Filter = TypedDict(
         "session_id": NotRequired[str | SessionId],
         "tier": NotRequired[Literal["L1", "L2", "L3"] | Tier],
         "kind": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"] | Kind],
-        "topic_id": NotRequired[str | TopicId],
+        "topic_id": NotRequired[int | TopicId],
         "importance": NotRequired[float | Importance],
         "occurred_at": NotRequired[str | OccurredAt],
         "created_at": NotRequired[str | CreatedAt],
@@ -994,7 +999,6 @@ class Policy1(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay1]
     preferences: NotRequired[Literal["off", "rules", "model"]]
-    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1082,7 +1086,6 @@ class Policy3(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay2]
     preferences: NotRequired[Literal["off", "rules", "model"]]
-    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1109,7 +1112,6 @@ class Overrides(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay3]
     preferences: NotRequired[Literal["off", "rules", "model"]]
-    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1145,7 +1147,6 @@ class Policy4(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay4]
     preferences: NotRequired[Literal["off", "rules", "model"]]
-    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1177,7 +1178,6 @@ class Policy5(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay5]
     preferences: NotRequired[Literal["off", "rules", "model"]]
-    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1204,7 +1204,6 @@ class Policy6(TypedDict):
     duplicates: NotRequired[Duplicates]
     decay: NotRequired[Decay6]
     preferences: NotRequired[Literal["off", "rules", "model"]]
-    tree: NotRequired[Literal["off", "browse", "rank"]]
     extract: NotRequired[Literal["off", "facts"]]
     training: NotRequired[Training]
     ttl_days: NotRequired[int]
@@ -1559,11 +1558,6 @@ class Strength(TypedDict):
     half_life_days: float
 
 
-class SummarySentence(TypedDict):
-    text: str
-    memory_id: str
-
-
 class SupersedeRequest(TypedDict):
     reason: str
     by: NotRequired[str | None]
@@ -1623,7 +1617,10 @@ class ToldEvent(TypedDict):
 ToolTypeEnum: TypeAlias = Literal["http_api", "function"]
 
 
-TopicLevelEnum: TypeAlias = Literal["session", "topic"]
+class Topic(TypedDict):
+    topic_id: int
+    label: str
+    memories: int
 
 
 TrainingDatasetStateEnum: TypeAlias = Literal["queued", "running", "done", "stale", "dropped", "failed", "discarded"]
@@ -1713,9 +1710,6 @@ class UsageTotal(TypedDict):
     cached_share: float
     completion_tokens: int
     cost_usd: float
-
-
-UseEnum: TypeAlias = Literal["off", "browse", "rank"]
 
 
 class User(TypedDict):
@@ -2587,12 +2581,6 @@ class MessageRequest(TypedDict):
     name: NotRequired[str | None]
 
 
-class PathStep(TypedDict):
-    id: str
-    level: TopicLevelEnum
-    label: str
-
-
 class Pipeline(TypedDict):
     queues: list[Queue]
     waiting: Waiting
@@ -2756,6 +2744,13 @@ class SearchBatchRequest(TypedDict):
     defaults: NotRequired[SearchDefaultsRequest]
 
 
+class SessionTopics(TypedDict):
+    session_id: str
+    title: str
+    memories: int
+    topics: list[Topic]
+
+
 class Tool(TypedDict):
     name: str
     endpoint: str
@@ -2769,37 +2764,6 @@ class Tool(TypedDict):
 
 class ToolRegistry(TypedDict):
     tools: list[Tool]
-
-
-class Topic(TypedDict):
-    id: str
-    parent_id: str | None
-    level: TopicLevelEnum
-    session_id: str
-    label: str
-    summary: list[SummarySentence]
-    sources: list[str]
-    memories: int
-    topics: int
-    stale: bool
-    updated_at: str
-
-
-class TopicDetail(TypedDict):
-    id: str
-    parent_id: str | None
-    level: TopicLevelEnum
-    session_id: str
-    label: str
-    summary: list[SummarySentence]
-    sources: list[str]
-    memories: int
-    topics: int
-    stale: bool
-    updated_at: str
-    children: list[Topic]
-    children_cursor: str | None
-    path: list[PathStep]
 
 
 class TrainingDataset(TypedDict):
@@ -2826,9 +2790,10 @@ class TrainingDatasetList(TypedDict):
     next_cursor: str | None
 
 
-class TreeNode(TypedDict):
-    node: TopicDetail
-    memories: list[Memory]
+class Tree(TypedDict):
+    placed_at: str | None
+    complete: bool
+    sessions: list[SessionTopics]
     next_cursor: str | None
 
 
@@ -2853,22 +2818,6 @@ class UserErasure(TypedDict):
     cubes_disowned: int
     actor: str
     created_at: str
-
-
-class Branch(TypedDict):
-    id: str
-    parent_id: str | None
-    level: TopicLevelEnum
-    session_id: str
-    label: str
-    summary: list[SummarySentence]
-    sources: list[str]
-    memories: int
-    topics: int
-    stale: bool
-    updated_at: str
-    children: list[Topic]
-    children_cursor: str | None
 
 
 class BulkChange(TypedDict):
@@ -3064,13 +3013,6 @@ class QuarantineList(TypedDict):
 class Recall(TypedDict):
     results: list[Recalled]
     degraded: list[DegradationEnum]
-
-
-class Tree(TypedDict):
-    use: UseEnum
-    complete: bool
-    nodes: list[Branch]
-    next_cursor: str | None
 
 
 class ContextPack(TypedDict):
