@@ -1,4 +1,4 @@
-"""The trainer as a process of its own: begun, followed, stopped; its environment has nothing of the server's."""
+"""Starts, follows and stops the trainer in a separate process, whose environment has nothing of the server's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ class TrainingStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TrainerResult:
-    """What the trainer says in the end."""
+    """Holds the trainer's final result."""
 
     base_sha256: str
     metrics: dict[str, Any]
@@ -84,13 +85,14 @@ def run(folder: Path, *, wanted: Callable[[], bool], report: Callable[[int, int]
         threading.Thread(target=_follow, args=(process, progress), daemon=True).start()
         while process.poll() is None:
             if progress:
-                # From this thread, which the job is of.
+                # Report from the job's own thread, because it owns the connection.
                 report(*progress[-1])
             if not wanted():
                 raise TrainingStopped
             if time.monotonic() > deadline:
                 raise TrainingFailed(f"Training took longer than {MAX_SECONDS} seconds.")
-            time.sleep(_POLL_SECONDS)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_POLL_SECONDS)
     finally:
         process.kill()
         process.wait()
@@ -105,7 +107,7 @@ def _follow(process: subprocess.Popen[bytes], progress: list[tuple[int, int]]) -
             said = json.loads(line)
             progress[:] = [(int(said["done"]), int(said["total"]))]
         except (ValueError, TypeError, KeyError):
-            # What a library prints.
+            # A library printed this line.
             continue
 
 
