@@ -187,7 +187,9 @@ class ChatModel:
         """Returns the client of answers that are passed on: its `timeout` is for each wait, and none is for all."""
         import openai  # noqa: PLC0415 - half a second, for those who use it
 
-        return self.client.with_options(http_client=openai.DefaultHttpxClient())
+        from memory.providers.tls import tls_context  # noqa: PLC0415 - the same
+
+        return self.client.with_options(http_client=openai.DefaultHttpxClient(verify=tls_context()))
 
     @cached_property
     def client(self) -> OpenAI:
