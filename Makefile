@@ -33,17 +33,22 @@ run test test-slow check: export PYTHONDONTWRITEBYTECODE :=
 # On servers of yours, one process: some tests look at a whole PostgreSQL, and all empty Redis.
 WORKERS ?= 2
 PARALLEL := $(if $(DATABASE_URL)$(REDIS_URL),,-n $(WORKERS) --dist worksteal)
-# These kill, restore and upgrade whole servers, send many thousands of requests, or run a real model and others' programs.
+# These kill, restore and upgrade whole servers, send many thousands of requests, or run a real model, Node and others'
+# programs; those of SLOW_PAGES do so beside a browser.
 SLOW := tests/crash tests/upgrades tests/deploy tests/contracts/test_openapi.py tests/management/test_backup.py \
-	tests/management/test_ordinary_login.py tests/providers/test_llama.py tests/api/test_activation.py \
-	tests/api/test_answer_llama.py tests/api/test_openai_clients.py tests/services/activation/test_life.py \
-	tests/sdk/test_frameworks.py tests/tools/test_supply.py tests/api/mcp/test_conformance.py
+	tests/management/test_ordinary_login.py tests/providers/test_llama.py tests/providers/test_embedding_server.py \
+	tests/api/test_activation.py tests/api/test_answer_llama.py tests/api/test_openai_clients.py \
+	tests/api/mem0/test_client.py tests/api/hindsight/test_client.py tests/services/activation/test_life.py \
+	tests/sdk/test_frameworks.py tests/sdk/test_typescript.py tests/tools/test_supply.py \
+	tests/api/mcp/test_conformance.py
+SLOW_PAGES := tests/e2e/test_killed_worker.py tests/e2e/test_typescript_client.py
 test: install-dev install-clients translations ## run the tests on a real PostgreSQL and Valkey, then those in a browser
 	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright --ignore=tests/e2e $(SLOW:%=--ignore=%)
-	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
+	$(BIN)/python -m pytest $(PARALLEL) tests/e2e $(SLOW_PAGES:%=--ignore=%)
 
 test-slow: install-dev install-clients translations ## run the others: kills, upgrades, backups, real models, the schema
 	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright $(SLOW)
+	$(BIN)/python -m pytest $(SLOW_PAGES)
 
 # 180 random requests of each operation, beside those at the bounds of its schema: more than 10,000, other ones each time.
 CASES ?= 180

@@ -124,40 +124,38 @@ COMMAND, SERVER = ["manage.py", "check"], ["-c", "import memos_site.wsgi"]
 
 
 @pytest.mark.parametrize(
-    ("command", "wrong", "expected", "hint"),
+    ("command", "wrong", "said"),
     [
-        (SERVER, {"MEMOS_HOST": "0.0.0.0", "MEMOS_DEBUG": "1"}, "memos.E004", "Unset MEMOS_DEBUG"),
-        (COMMAND, {"MEMOS_LLM_ENABLED": "1", "MEMOS_LLM_TIMEOUT_SECONDS": "40"}, "memos.E010", "Lower the first"),
-        (SERVER, {"MEMOS_POLICY": "ttl_days=1,working_memory.hours=99"}, "memos.E011", "Change it"),
         (
-            COMMAND,
-            {"MEMOS_POLICY_GATE_PERSONAL_DATA": "redact"},
-            "MEMOS_POLICY_GATE_PERSONAL_DATA is no longer a setting: the values of the policy are in MEMOS_POLICY.",
-            "Write gate.personal_data=… into MEMOS_POLICY",
+            SERVER,
+            {"MEMOS_HOST": "0.0.0.0", "MEMOS_DEBUG": "1", "MEMOS_POLICY": "ttl_days=1,working_memory.hours=99"},
+            ["memos.E004", "Unset MEMOS_DEBUG", "memos.E011", "Change it"],
         ),
         (
             COMMAND,
-            {"MEMOS_WEBHOOK_THREADS": "0"},
-            "MEMOS_WEBHOOK_THREADS is no longer a setting: MEMOS_WEBHOOK_WORKERS has taken its place.",
-            "Unset MEMOS_WEBHOOK_THREADS",
+            {"MEMOS_LLM_ENABLED": "1", "MEMOS_LLM_TIMEOUT_SECONDS": "40"},
+            ["memos.E010", "Lower the first"],
+        ),
+        (
+            COMMAND,
+            {"MEMOS_POLICY_GATE_PERSONAL_DATA": "redact", "MEMOS_WEBHOOK_THREADS": "0"},
+            [
+                "MEMOS_POLICY_GATE_PERSONAL_DATA is no longer a setting: the values of the policy are in MEMOS_POLICY.",
+                "Write gate.personal_data=… into MEMOS_POLICY",
+                "MEMOS_WEBHOOK_THREADS is no longer a setting: MEMOS_WEBHOOK_WORKERS has taken its place.",
+                "Unset MEMOS_WEBHOOK_THREADS",
+            ],
         ),
     ],
 )
-def test_nothing_starts_with_it(tmp_path, command, wrong, expected, hint):
+def test_nothing_starts_with_it(tmp_path, command, wrong, said):
     done = start(tmp_path, command, **wrong)
     assert done.returncode != 0
-    assert expected in done.stderr
-    assert hint in done.stderr
+    assert [part for part in said if part not in done.stderr] == []
 
 
 @pytest.mark.parametrize("command", [COMMAND, SERVER])
-def test_it_starts_with_safe_settings(tmp_path, command):
-    done = start(tmp_path, command)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("command", [COMMAND, SERVER])
-def test_it_starts_with_a_setting_of_a_former_version_and_says_so(tmp_path, command):
+def test_it_starts_with_safe_settings_and_names_those_of_a_former_version(tmp_path, command):
     done = start(tmp_path, command, MEMOS_TOKENIZER="o200k_base", DATABASE_REPLICA_URL="postgresql://n@localhost/n")
     assert done.returncode == 0, done.stderr
     assert "MEMOS_TOKENIZER is no longer a setting: its value is fixed." in done.stderr

@@ -184,7 +184,9 @@ class ChatModel:
         """The client for answers that are passed on: its `timeout` is for each read, and none is for the whole."""
         import openai  # noqa: PLC0415 - takes half a second to import
 
-        return self.client.with_options(http_client=openai.DefaultHttpxClient())
+        from memory.providers.tls import tls_context  # noqa: PLC0415 - the same
+
+        return self.client.with_options(http_client=openai.DefaultHttpxClient(verify=tls_context()))
 
     @cached_property
     def client(self) -> OpenAI:

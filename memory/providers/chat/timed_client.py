@@ -16,13 +16,14 @@ import httpx2
 import openai
 
 from memory.providers.chat.cancellation import CallCancelled, current
+from memory.providers.tls import tls_context
 
 _DEADLINE = "memos_deadline"
 
 
 def create_timed_client() -> httpx2.Client:
     """Create the SDK's default client (with proxies of the environment and kept connections) with a total timeout."""
-    return openai.DefaultHttpxClient(event_hooks={"request": [_begin], "response": [_watch]})
+    return openai.DefaultHttpxClient(verify=tls_context(), event_hooks={"request": [_begin], "response": [_watch]})
 
 
 class _TimedStream(httpx2.SyncByteStream):

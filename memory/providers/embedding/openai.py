@@ -13,6 +13,7 @@ from memory.enums import ModelKind, ModelPurpose
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable
 from memory.providers.calls import PlannedCall, TokenUsage, announce
 from memory.providers.embedding.interface import WHOLE, EmbeddingModelKind
+from memory.providers.tls import tls_context
 from memory.text.tokens import beginning, count_tokens
 
 # As MEMOS_EMBEDDING_PROVIDER names it.
@@ -35,6 +36,7 @@ class OpenAIEmbedding:
             base_url=base_url or None,
             timeout=timeout,
             max_retries=1,
+            http_client=openai.DefaultHttpxClient(verify=tls_context()),
         )
 
     @property

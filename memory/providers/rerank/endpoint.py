@@ -17,6 +17,7 @@ from memory.providers.calls import AnsweredCall, PlannedCall, TokenUsage, announ
 from memory.providers.rerank import ENDPOINTS
 from memory.providers.rerank.interface import RerankerKind
 from memory.providers.rerank.scores import check_scores
+from memory.providers.tls import tls_context
 from memory.text.tokens import beginning, count_tokens
 
 # Only this many characters of a text per token are tokenized.
@@ -47,7 +48,8 @@ class EndpointReranker:
         self._url = url
         self._max_tokens = max_tokens
         self._timeout = timeout
-        self._client = httpx2.Client(headers={"Authorization": f"Bearer {api_key}"} if api_key else {})
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = httpx2.Client(headers=headers, verify=tls_context())
         self.name = f"{shape.provider}/{model}" if model else shape.provider
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,8 @@ def run(folder: Path, *, wanted: Callable[[], bool], report: Callable[[int, int]
                 raise TrainingStopped
             if time.monotonic() > deadline:
                 raise TrainingFailed(f"Training took longer than {MAX_SECONDS} seconds.")
-            time.sleep(_POLL_SECONDS)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_POLL_SECONDS)
     finally:
         process.kill()
         process.wait()

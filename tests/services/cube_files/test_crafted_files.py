@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memory.enums import CubeIds, ErasureStatus, ErasureTarget
 from memory.models import CubeFilePart, Entity, Erasure, Memory, QuarantinedItem
-from memory.services.cube_files import load, requests, run
+from memory.services.cube_files import archive, load, requests, run
 from memory.services.cube_files.archive import open_cube
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.load_options import LoadOptions
@@ -161,17 +161,19 @@ def test_a_manifest_of_many_levels_is_refused(tmp_path):
         open_cube(write(tmp_path, stream.getvalue()))
 
 
-def test_lines_are_read_as_far_as_memory_has_room(tmp_path):
-    text = "b" * 7_900_000 + secrets.token_hex(50_000)
+def test_lines_are_read_as_far_as_memory_has_room(tmp_path, monkeypatch):
+    """A tenth of the room, and of what fills it."""
+    monkeypatch.setattr(archive, "MAX_ITEM_BYTES", archive.MAX_ITEM_BYTES // 10)
+    text = "b" * 790_000 + secrets.token_hex(5_000)
     path = write(tmp_path, make({"memories": [{"text": text} for _ in range(40)]}))
     reader = open_cube(path)
     tracemalloc.start()
     assert sum(len(batch) for batch in load.in_batches(reader, "memories", after=0)) == 40
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most < 250_000_000
+    assert most < 25_000_000
 
-    path = write(tmp_path, make({"memories": [{"text": [[]] * 3_000_000, "id": secrets.token_hex(50_000)}]}))
+    path = write(tmp_path, make({"memories": [{"text": [[]] * 300_000, "id": secrets.token_hex(5_000)}]}))
     with pytest.raises(UnreadableImport, match="more values than fit"):
         list(load.in_batches(open_cube(path), "memories", after=0))
 
