@@ -15,6 +15,8 @@ OWN_TABLES = {
     "memory/retrieval/columns/load.py": {"atomic"},
     # The module saves a word list into a file.
     "memory/providers/name_lists.py": {"save"},
+    # The module saves a neural network and a table into files.
+    "memory/providers/use_v3/graph.py": {"save"},
     "memory/schedules.py": {"delete", "update_or_create"},
     "ops/admin/lists.py": {"atomic"},
     "ops/admin/saved_views.py": {"atomic", "update", "update_or_create", "delete"},

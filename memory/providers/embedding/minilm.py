@@ -86,10 +86,10 @@ class MiniLMEmbedding:
         if not self._is_joint:
             return take_out(frames, vectors)
         minilm, multilingual = map(take_out, joint.take_apart(frames), joint.take_apart(vectors))
-        weight = joint.SHARE * np.array([self._trusted_share(text) for text in texts])
+        weight = joint.SHARE * np.array([self._share_to_trust(text) for text in texts])
         return joint.weigh(minilm, multilingual, weight=weight)
 
-    def _trusted_share(self, text: str) -> float:
+    def _share_to_trust(self, text: str) -> float:
         """Returns how much of its usual weight MiniLM has for a question: half where it may be in another language."""
         share = self._read_share(text)
         return share / 2 if not has_chinese(text) and may_be_in_another_language(text) else share
