@@ -208,7 +208,7 @@ def _describe(scope: dict[str, Any], body: IO[bytes]) -> dict[str, Any]:
         "wsgi.run_once": False,
     }
     for name, value in scope["headers"]:
-        # As proxies do: a name with an underscore would be taken for the one with a hyphen, which they set.
+        # Proxies do the same: a name with an underscore would be taken for the one with a hyphen, which they set.
         if b"_" in name:
             continue
         key = name.decode("latin-1").upper().replace("-", "_")

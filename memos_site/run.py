@@ -38,7 +38,7 @@ class Supervisor:
         self._servers = EmbeddedServers(
             self._folder, database=not _is_set("DATABASE_URL"), redis=not _is_set("REDIS_URL")
         )
-        # In the order in which they are stopped: requests that are under way still need vectors.
+        # They are listed in the order in which they are stopped: requests that are under way still need vectors.
         self._processes: list[Process] = []
         self._local_model: LocalModel | None = None
         # Another MemOS may own the folder: its runtime file is not ours to remove.

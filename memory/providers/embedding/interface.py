@@ -1,4 +1,4 @@
-"""What an embedding provider is, and how one is made of the settings."""
+"""Defines the interface of embedding providers."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ class EmbedsElsewhere(Protocol):
     """A provider that may have vectors made by another process of the machine while the caller goes on."""
 
     def start(self, texts: Sequence[str]) -> Pending | None:
-        """The vectors of a few texts, in the making; None where this process makes them itself."""
+        """Starts embedding a few texts elsewhere; returns None if this process computes vectors itself."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModelKind:
-    """How the models of a provider are made of the settings, by their name and dimensions.
+    """Describes how models of a provider are created from their name and dimensions.
 
-    `default_model` is used where the settings name none. Of models that are not `sized` dimensions are always 0.
+    `default_model` is used if the settings name none. Models that are not `sized` get dimensions of 0.
     """
 
     default_model: str

@@ -80,7 +80,10 @@ class MiniLMEmbedding:
         return max(own, 1.0 - unread_letters(text, scripts=joint.SCRIPTS, languages=joint.LANGUAGES))
 
     def as_questions(self, texts: Sequence[str], vectors: np.ndarray) -> np.ndarray:
-        """Without what all questions have in common; what MiniLM reads of a question decides how much it counts."""
+        """Removes from the vectors what all questions have in common.
+
+        In a joint model, the share of a question that MiniLM reads decides how much its part counts.
+        """
         with self._framing:
             frames = self._frames
         if not self._is_joint:

@@ -16,10 +16,10 @@ from memory.providers.embedding.interface import WHOLE, EmbeddingModelKind
 from memory.providers.tls import tls_context
 from memory.text.tokens import beginning, count_tokens
 
-# As MEMOS_EMBEDDING_PROVIDER names it.
+# The value of MEMOS_EMBEDDING_PROVIDER.
 PROVIDER = "openai"
 BATCH = 128
-# What OpenAI's models read at most; the rest of a longer text is not embedded.
+# OpenAI's models read at most this many tokens; the rest of a longer text is not embedded.
 MAX_TOKENS = 8000
 
 
@@ -99,7 +99,7 @@ class OpenAIEmbedding:
 
 
 def _prompt_tokens(answer: Any) -> int | None:
-    """What the endpoint says that it read; None where it says nothing of the kind."""
+    """Returns the number of tokens that the endpoint reports to have read, or None."""
     said = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
     return said if isinstance(said, int) and said >= 0 else None
 

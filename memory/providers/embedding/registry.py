@@ -28,7 +28,7 @@ def provider_for(provider: str, name: str, dimensions: int = 0) -> EmbeddingProv
 
 
 def find_kind(provider: str) -> EmbeddingModelKind:
-    """How the provider's models are made. Raises ValueError as `provider_for`."""
+    """Returns how models of the provider are created. Raises ValueError for an unknown provider."""
     if provider not in PROVIDERS:
         raise ValueError(f"unknown embedding provider {provider!r}: choose one of {', '.join(PROVIDERS)}")
     kind: EmbeddingModelKind = import_module(f"memory.providers.embedding.{provider}").KIND

@@ -35,14 +35,14 @@ class PendingVectors:
     def __init__(self, client: EmbeddingClient, texts: Sequence[ReadText], connection: socket.socket | None) -> None:
         self._client = client
         self._texts = texts
-        # None: nothing comes on it any longer.
+        # None: the answer was received.
         self._connection = connection
         self._answer: bytes | None = None
         self._is_late = False
         self._receiving = threading.Lock()
 
     def result(self) -> np.ndarray:
-        """As `EmbeddingClient.embed`, and raises the same; a connection that was lost meanwhile costs time only."""
+        """Returns and raises what `EmbeddingClient.embed` does; if the connection was lost, it asks again."""
         self.receive()
         if self._is_late:
             raise EmbeddingServerAway(_LATE)
@@ -59,7 +59,7 @@ class PendingVectors:
             except OSError as error:
                 self._is_late = isinstance(error, TimeoutError)
             if self._answer is None:
-                # Who uses it next makes a new one.
+                # The next user opens a new one.
                 connection.close()
 
 

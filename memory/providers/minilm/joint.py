@@ -24,16 +24,16 @@ SCRIPTS = frozenset({"LATIN", "CYRILLIC", "ARABIC", "THAI"})
 # Ends the name of a model that has both vectors.
 JOINED = "+use-multilingual-v3"
 MODELS = (*PRECISIONS, *(precision + JOINED for precision in PRECISIONS))
-# A text, or the text as MiniLM reads it and as it stands.
+# A text, or two forms of it: as MiniLM reads it, and unchanged.
 ReadText = str | Sequence[str]
-# How much of a cosine MiniLM's is; the rest is the other one's. Measured with 0.4 to 0.7: 0.6 is best on most sets.
+# The share of MiniLM's cosine in the joint one. Of 0.4 to 0.7, 0.6 is best on most sets.
 SHARE = 0.6
-# Where each of the two is in a joint vector.
+# The slices of a joint vector: MiniLM and the multilingual model.
 PARTS = (slice(None, HIDDEN), slice(HIDDEN, None))
 
 
 class JointModel(RunModel):
-    """MiniLM in `precision`, and beside it the multilingual model. Its methods raise WeightsError as theirs do."""
+    """Joins MiniLM in `precision` and the multilingual model. Its methods raise WeightsError as theirs do."""
 
     def __init__(self, precision: str, model_dir: Path) -> None:
         self._minilm = MiniLM(precision, model_dir)

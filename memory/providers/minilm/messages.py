@@ -1,8 +1,7 @@
-"""What goes over the socket of the embedding process: each message is its length (4 bytes, big-endian) and its content.
+"""Reads and writes messages on the socket of the embedding process: a length (4 bytes, big-endian) and the content.
 
-A request is JSON, `{"model": "int8", "texts": [...]}`: a text that two models read differently is a list of both. An
-answer is one byte, and then the vectors (float32, as
-this machine has them, a row a text), or what was wrong.
+A request is JSON, `{"model": "int8", "texts": [...]}`; a text that two models read differently is a list of both forms.
+An answer is one byte, followed by the vectors (float32 in native byte order, one row for each text) or by an error.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-# What the model was trained with; more is cut.
+# The model was trained with texts of this length; longer ones are cut.
 MAX_TOKENS = 256
 # Tokens a run, padding included: more is slower a token, and makes the runtime keep more memory.
 RUN_TOKENS = 256

@@ -1,9 +1,9 @@
-"""Whose texts go through the model next.
+"""Decides which texts go through the model next.
 
-A question of a few words must not wait for a batch of thousands: whoever lacks the fewest runs is next (shortest
-remaining processing time: Schrage 1968), and whoever has waited too long before that. Questions that wait at the same
-time go through together: a text alone costs the model almost twice what it costs among eight. One that need not wait is
-run by the thread that asks: to wake another and be woken by it takes a busy machine longer than the model takes.
+A question of a few words must not wait for a batch of thousands, so the request with the fewest remaining runs is next
+(shortest remaining processing time: Schrage 1968), unless another has waited too long. Questions that wait at the same
+time are run together, because a text alone costs the model almost twice as much as one of eight. A question that need
+not wait is run by the calling thread: on a busy machine, waking another thread takes longer than the model does.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ import numpy as np
 
 from memory.providers.minilm.model import RUN_TOKENS, RunModel, TextRun
 
-# Nobody waits longer for a next run, unless others have waited longer still.
+# No request waits longer for its next run, unless others have waited longer still.
 PATIENCE_SECONDS = 0.2
 
 
 class EmbeddingQueue:
-    """Runs texts through models, `threads` runs at a time, on threads of its own, which start with the first text, and
-    on those that ask."""
+    """Runs texts through models, `threads` runs at a time, on worker threads and on the calling threads.
+
+    The worker threads start with the first text.
+    """
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -66,7 +68,7 @@ class EmbeddingQueue:
             self._run(taken)
 
     def _take(self) -> list[tuple[_Request, TextRun]] | None:
-        """What goes through the model next, together; None when nothing may now."""
+        """Takes the runs that go through the model together next; returns None if none may now."""
         request = self._next()
         if request is None:
             return None
@@ -80,7 +82,7 @@ class EmbeddingQueue:
             for (request, run), vectors in zip(taken, found, strict=True):
                 if request.put(run, vectors):
                     self._requests.remove(request)
-            # What is in the background, or waits to go together, may go on.
+            # Background requests and questions that wait to be run together may go on.
             if self._requests:
                 self._changed.notify_all()
 
@@ -103,7 +105,7 @@ class EmbeddingQueue:
         return min(waiting, key=lambda request: (request.is_background, len(request.runs)))
 
     def _list_companions(self, first: _Request) -> list[_Request]:
-        """Who waits with a run that goes through the model together with that of `first`."""
+        """Lists the requests whose next run can go through the model together with that of `first`."""
         if not first.is_short:
             return []
         width, rows = first.runs[0].width, len(first.runs[0].rows)
@@ -119,7 +121,7 @@ class EmbeddingQueue:
 
 
 def _embed(model: RunModel, runs: Sequence[TextRun]) -> list[np.ndarray | Exception]:
-    """The vectors of each run, or what was wrong: together, and each by itself if that fails."""
+    """Returns the vectors of each run, or its error. The runs are tried together, and one by one if that fails."""
     try:
         return list(model.embed_together(runs))
     except Exception as error:
@@ -148,7 +150,7 @@ class _Request:
         return self.runs.pop()
 
     def put(self, run: TextRun, vectors: np.ndarray | Exception) -> bool:
-        """Whether it is complete."""
+        """Stores the result of a run; returns whether the request is complete."""
         self.running -= 1
         self.left -= 1
         if isinstance(vectors, Exception):

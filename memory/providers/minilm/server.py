@@ -53,7 +53,7 @@ class EmbeddingServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer
         self._models[model].load()
 
     def answer(self, content: bytes, *, is_background: bool) -> tuple[bytes, bytes]:
-        """What one request is answered with."""
+        """Returns the answer to a request: its kind and its content."""
         try:
             asked = orjson.loads(content)
             model = self._models[asked["model"]]
@@ -87,7 +87,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _is_nice(connection: socket.socket) -> bool:
-    """Whether the process on the other side runs at a lower priority than this one (Linux; elsewhere none does)."""
+    """Tells whether the process at the other end runs at a lower priority than this one (False where not on Linux)."""
     if not hasattr(socket, "SO_PEERCRED"):
         return False
     process, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

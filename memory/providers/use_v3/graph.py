@@ -108,7 +108,7 @@ class _UseGraph(Graph):
         self._epsilon = epsilon
 
     def positive(self, state: str, output: str) -> str:
-        """What of `state` is above 0."""
+        """Adds a node that keeps the positive part of `state`."""
         return self.node("Relu", [state], output)
 
     def shift(self, state: str, bias: np.ndarray, output: str) -> str:

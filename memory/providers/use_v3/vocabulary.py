@@ -18,13 +18,13 @@ import numpy as np
 from memory.providers.minilm.weights import WeightsError
 
 UNKNOWN, BEGIN, END = 0, 1, 2
-# A text's first pieces; the rest of a longer one is not read.
+# Only the first pieces of a longer text are read.
 MAX_PIECES = 256
-# Of the vocabulary, these are no text.
+# The first entries of the vocabulary are control codes.
 _CONTROL = 6
-# A space, as pieces have it.
+# The character for a space in pieces.
 _SPACE = "\u2581"
-# The cached words: of at most so many characters.
+# The number of cached words, and the characters of the longest.
 _WORDS, _WORD_CHARS = 16_384, 24
 # The longest piece has 16 characters.
 _PIECE_CHARS = 16

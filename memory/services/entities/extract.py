@@ -86,14 +86,14 @@ def rebuild(scope: Scope, *, now: datetime) -> None:
 
 
 def forget_unmentioned(scope: Scope) -> int:
-    """Deletes the names that no memory has any more, and the entities without a name; returns how many of both."""
+    """Deletes names that no memory has any more, and entities without a name; returns the number of both."""
     return sum(forget_names(scope))
 
 
 def forget_names(scope: Scope) -> tuple[int, int]:
-    """As `forget_unmentioned`; how many names and how many entities.
+    """Deletes as `forget_unmentioned` does; returns the number of names and the number of entities.
 
-    After an erasure nothing is left of a name that only the erased memories had.
+    After an erasure, nothing is left of a name that only the erased memories had.
     """
     with transaction.atomic():
         lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
@@ -101,14 +101,14 @@ def forget_names(scope: Scope) -> tuple[int, int]:
 
 
 def forget_unmentioned_everywhere() -> int:
-    """`forget_unmentioned` in every namespace that has entities."""
+    """Does the same in every namespace that has entities."""
     named = Entity.objects.filter(namespace_id=OuterRef("pk"))
     rows = Namespace.objects.filter(Exists(named)).values_list("pk", "name")
     return sum(forget_unmentioned(Scope(identity, name, WORKER)) for identity, name in rows)
 
 
 def _works(only: int | None = None) -> list[_Work]:
-    """What waits, of one namespace or of all."""
+    """Lists the work that waits, in one namespace or in all."""
     rows = queries.list_unread(only, chunk_prefix=SESSION_PREFIX, limit=_LISTED)
     return [_Work(Scope(row[0], row[1], WORKER), row[2], row[3]) for row in rows]
 
