@@ -41,12 +41,12 @@ class Provider(HashEmbedding):
     def __init__(self) -> None:
         super().__init__("hash-256")
         self.before: Callable[[Sequence[str]], None] = lambda texts: None
-        self.parts: list[int] = []
+        self.batches: list[int] = []
         self.threads: set[int] = set()
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         self.before(texts)
-        self.parts.append(len(texts))
+        self.batches.append(len(texts))
         self.threads.add(threading.get_ident())
         return super().embed(texts)
 
@@ -100,13 +100,13 @@ def test_each_memory_has_the_vector_of_its_own_text_made_beside_the_request(alic
     assert done.degraded == []
     assert_own_vectors(provider, distinct())
     assert threading.get_ident() not in provider.threads
-    assert max(provider.parts) <= embedding.BESIDE_PASSAGES
+    assert max(provider.batches) <= embedding.BESIDE_PASSAGES
 
 
 def test_a_short_batch_is_embedded_at_once_by_the_request_itself(alice, provider, now):
     ingest_batch(turns(alice, distinct(embedding.BESIDE_MEMORIES)), now=now)
 
-    assert (provider.parts, provider.threads) == ([embedding.BESIDE_MEMORIES], {threading.get_ident()})
+    assert (provider.batches, provider.threads) == ([embedding.BESIDE_MEMORIES], {threading.get_ident()})
 
 
 def test_vectors_stay_with_their_memories_where_the_gate_keeps_some_turns_out(alice, provider, now):
