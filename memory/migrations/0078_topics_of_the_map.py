@@ -16,6 +16,10 @@ class Migration(migrations.Migration):
     dependencies = [("memory", "0077_jobs_are_the_queue")]
 
     operations = [
+        # No worker knows these any more.
+        migrations.RunSQL(
+            "DELETE FROM memory_job WHERE kind IN ('grow_tree', 'request_trees')", migrations.RunSQL.noop
+        ),
         migrations.RunSQL(migrations.RunSQL.noop, _KEYS),
         migrations.DeleteModel(name="TopicMember"),
         migrations.DeleteModel(name="TopicNode"),

@@ -71,7 +71,7 @@ def test_a_cluster_has_the_jobs_of_its_priority_done_whatever_else_waits(alice):
     owner = alice.scope.namespace_id
     for number, priority in enumerate(JobPriority):
         brokers = {other: JobBroker(cluster) for other, cluster in CLUSTERS.items()}
-        job = Job.objects.create(namespace_id=owner, kind="grow_tree", arguments=[owner], priority=priority)
+        job = Job.objects.create(namespace_id=owner, kind="project_memories", arguments=[owner], priority=priority)
         assert [other for other, broker in brokers.items() if broker.dequeue()] == [priority], number
         [(message_id, payload)] = brokers[priority].dequeue() or []
         task = SignedPackage.loads(payload)
