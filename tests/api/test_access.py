@@ -122,12 +122,16 @@ READ_AS_WELL = {
 
 
 def routes() -> list[tuple[str, str]]:
-    """Return every (method, route) of the API's URL configuration except the public ones."""
+    """Return every (method, route) of the API's URL configuration except the public ones.
+
+    A view that was called has HEAD, too, which is GET.
+    """
     return [
         (method, str(pattern.pattern))
         for pattern in urlpatterns
         if str(pattern.pattern) not in PUBLIC and not str(pattern.pattern).startswith(("docs/", "openapi/"))
         for method in pattern.callback.actions
+        if method != "head"
     ]
 
 

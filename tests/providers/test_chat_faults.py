@@ -19,6 +19,7 @@ from memory.errors import InvalidInput, LLMBusy, LLMContextTooLong, LLMRefused, 
 from memory.providers.calls import EndedCall, call_ended, call_planned
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.registry import find_chat_model
+from memory.providers.chat.relay import relay
 from tests.providers.endpoint import Endpoint, serving
 
 KEY = "sk-very-secret-0123456789"
@@ -576,7 +577,7 @@ class Running:
     ],
 )
 def test_cached_tokens_are_read_where_the_provider_writes_them(
-    endpoint, settings, provider, key_setting, usage, cached
+    endpoint, settings, ended, provider, key_setting, usage, cached
 ):
     settings.MEMOS_LLM_PROVIDER = provider
     setattr(settings, key_setting, KEY)
@@ -584,3 +585,7 @@ def test_cached_tokens_are_read_where_the_provider_writes_them(
     endpoint.answer = lambda body: (status, {**reply, "usage": {**reply["usage"], **usage}})
     found = model().complete(PROMPT, max_tokens=20).usage
     assert (found.prompt, found.completion, found.cached) == (12, 3, cached)
+
+    with relay(model(), {"messages": [{"role": "user", "content": "Is it?"}]}) as answer:
+        answer.read()
+    assert (ended[-1].usage.prompt, ended[-1].usage.completion, ended[-1].usage.cached) == (12, 3, cached)

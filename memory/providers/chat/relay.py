@@ -23,6 +23,7 @@ from memory.providers.chat.guard import guard_of
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.parameters import ask_as_wanted
 from memory.providers.chat.placement import ask_where_taken
+from memory.providers.chat.presets import PRESETS, ChatPreset
 from memory.providers.chat.replies import estimate_completion, ms_since
 from memory.providers.chat.silence import read_with_pauses
 from memory.providers.chat.slot_plan import SlotPlan, prepare_slot
@@ -122,7 +123,7 @@ def relay(
                 try:
                     yield answer
                 finally:
-                    slot.cached = _usage(answer.completion.usage).cached
+                    slot.cached = _usage(answer.completion.usage, PRESETS[model.provider]).cached
                 status = ModelCallStatus.OK if answer.is_complete else ModelCallStatus.CANCELLED
         except GeneratorExit:
             status = ModelCallStatus.CANCELLED
@@ -227,15 +228,18 @@ def _build_ended_call(
     """Describe how a call ended. Providers count a stream only on request and at its end; otherwise it is estimated."""
     if answer is None:
         return EndedCall(planned, status, TokenUsage(), duration_ms)
-    usage = _usage(answer.completion.usage)
+    usage = _usage(answer.completion.usage, PRESETS[planned.provider])
     estimate = estimate_completion(answer.completion.written, usage)
     return EndedCall(planned, status, usage, duration_ms, answer.ttft_ms, estimate)
 
 
-def _usage(said: Mapping[str, Any]) -> TokenUsage:
+def _usage(said: Mapping[str, Any], preset: ChatPreset) -> TokenUsage:
+    """Return the tokens that a provider counted, as `replies.token_usage` reads them."""
     details = said.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    return TokenUsage(*(_count(one) for one in (said.get("prompt_tokens"), said.get("completion_tokens"), cached)))
+    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    if cached is None and preset.cached_field:
+        cached = _count(said.get(preset.cached_field))
+    return TokenUsage(_count(said.get("prompt_tokens")), _count(said.get("completion_tokens")), cached)
 
 
 def _count(value: Any) -> int | None:
