@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.models import ActivationCache, Adapter, AuditLog, Entity, Job, TopicNode, TrainingDataset
+from memory.models import ActivationCache, Adapter, AuditLog, Entity, Job, TrainingDataset
 from memory.services.cube_files import run as cube_file_run
 from memory.services.cube_files.dump import DumpOptions
 from memory.services.cube_files.requests import start_dump
@@ -114,9 +114,6 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "upload_id": start_upload(world.harbour, name="export.zip", size=10, now=timezone.now()).id,
         "number": 0,
         **trained(world.harbour),
-        "node_id": TopicNode.objects.create(
-            namespace_id=world.harbour.namespace_id, level="session", session="night shift"
-        ).pk,
         "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}
