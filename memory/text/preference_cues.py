@@ -96,7 +96,7 @@ ENGLISH: tuple[PreferenceCue, ...] = (
         |have[ ](?:no|little|zero)[ ](?:interest[ ]in|patience[ ]for|taste[ ]for)\b
         |{_DEGREE}prefer[ ]not\b|would[ ](?:always[ ])?rather[ ]not\b
         |(?:am|feel|get)[ ]{_DEGREE}(?:uncomfortable|uneasy|anxious|bored|annoyed|irritated|put[ ]off|turned[ ]off
-        |overwhelmed|stressed|distracted)[ ](?:with|in|around|by|at|on|(?=[a-z]{3, 12}ing\b))\b""",
+        |overwhelmed|stressed|distracted)[ ](?:with|in|around|by|at|on|(?=[a-z]{{3,12}}ing\b))\b""",
     ),
     _cue(
         Attitude.LIKE,

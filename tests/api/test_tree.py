@@ -104,6 +104,14 @@ def test_a_topic_is_a_number(alice, wrong):
     assert "topic_id" in answer.json()["error"]["message"] + str(answer.json()["error"].get("detail"))
 
 
+def test_later_memories_make_the_tree_incomplete(alice, tree, remember):
+    tree()
+    remember(alice, "The kiln is cold on Sundays.")
+    assert listed(alice)["complete"] is False
+    fit.project(alice.scope, now=timezone.now())
+    assert listed(alice)["complete"] is True
+
+
 def test_memories_that_hold_no_longer_are_not_counted(alice, tree):
     ids = tree()
     edit.archive(system_access("t"), memory_ids=ids[:5], reason="r", now=timezone.now())

@@ -45,7 +45,7 @@ POSTGRES_ONLY = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "POST
 # deploy/make_secrets.py reads these.
 SECRETS_ONLY = {"BACKUP_FOLDER", "ACTIVATION_FOLDER"}
 # The compose file itself reads these.
-EXTRAS = {"WITH_DOCUMENTS", "WITH_TELEMETRY", "WITH_ACTIVATION", "WITH_TRAIN"}
+EXTRAS = {"WITH_DOCUMENTS", "WITH_TELEMETRY", "WITH_ACTIVATION", "WITH_TRAIN", "WITH_LANGUAGES"}
 COMPOSE_ONLY = {"MEMOS_BIND", "MEMOS_CPUS", "MEMOS_VERSION", "PIP_INDEX_URL", *EXTRAS}
 # Settings that the image fixes, that the service `secrets` receives, or that are never on where others reach the
 # server.

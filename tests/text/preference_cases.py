@@ -267,6 +267,7 @@ SOMETHING = [
     ("I don't really like cilantro.", "dislike", False, "cilantro"),
     ("I have no interest in sports cars.", "dislike", False, "sports cars"),
     ("I've never liked camping.", "dislike", False, "camping"),
+    ("I get bored watching football.", "dislike", False, "watching football"),
     ("I find open-plan offices distracting.", "dislike", False, "open-plan offices"),
     ("I'd rather not share a room.", "dislike", False, "share a room"),
     ("I love hiking in the rain.", "like", True, "hiking"),

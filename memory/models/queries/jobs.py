@@ -95,7 +95,8 @@ WHERE name LIKE 'memos: %%' AND next_run > %s + make_interval(mins => minutes)
 _REQUESTS = """
 SELECT EXISTS (
     SELECT FROM pg_stat_activity
-    WHERE application_name = %(web)s AND state_change > clock_timestamp() - interval '100 ms'
+    WHERE application_name = %(web)s
+      AND (state <> 'idle' OR state_change > clock_timestamp() - interval '100 ms')
       AND query NOT LIKE '%%pg_current_snapshot%%'
 )
 """
@@ -109,7 +110,7 @@ def count_new_turns(namespaces: Collection[int] | None) -> int:
 
 
 def are_requests_answered() -> bool:
-    """Tells whether a request used the database within the last tenth of a second."""
+    """Tells whether a request uses the database, or did within the last tenth of a second."""
     # The roles of requests and jobs do not see what other connections do.
     with reach.hold(reach.LOGIN):
         [(is_one,)] = fetch(_REQUESTS, {"web": WEB}, prepared=True, by_key=True)

@@ -1,6 +1,6 @@
 """Joins the vectors of MiniLM and of Universal Sentence Encoder multilingual v3 into one, to be stored and searched.
 
-MiniLM is the better one in English, the other one reads sixteen languages. A text's vector is both of its vectors one
+MiniLM is the better one in English, the other one reads fifteen languages. A text's vector is both of its vectors one
 behind the other. Their lengths are such that the cosine of two texts is the mean of both cosines, in which MiniLM's
 counts SHARE. A question may weigh them otherwise (`weigh`), and is compared with the same stored vectors.
 """

